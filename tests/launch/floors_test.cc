@@ -56,7 +56,7 @@ const std::vector<CallHome> kCallHomes = {
     // A name is no proof that a directory is ours.
     {"posix_spawn(", "ChildProcess", {"common/child_process.cc"}},
     {"mkdtemp(", "TemporaryDirectory", {"common/temporary_directory.cc"}},
-    {"temp_directory_path(", "TemporaryDirectory", {"worker/data/traces/torch_file.cc"}},
+    {"temp_directory_path(", "TemporaryDirectory", {}},
 };
 
 // "#  include <zmq.h> // why" -> '<' and "zmq.h"; ' ' if the line includes nothing.

@@ -65,8 +65,11 @@ class FittedData {
 class ConvertedData final : public Dataset {
  public:
   ConvertedData(FittedData train, std::unique_ptr<SampleOrder> order,
-                std::optional<FittedData> test)
-      : train_(std::move(train)), order_(std::move(order)), test_(std::move(test)) {}
+                std::optional<FittedData> test, std::shared_ptr<const void> kept)
+      : kept_(std::move(kept)),
+        train_(std::move(train)),
+        order_(std::move(order)),
+        test_(std::move(test)) {}
 
   uint64_t train_samples() const override { return order_->train_samples(); }
   uint64_t test_samples() const override {
@@ -116,6 +119,7 @@ class ConvertedData final : public Dataset {
   }
 
  private:
+  const std::shared_ptr<const void> kept_;  // outlives the rest
   FittedData train_;
   const std::unique_ptr<SampleOrder> order_;
   std::optional<FittedData> test_;
@@ -234,8 +238,16 @@ Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumn
   return numbers;
 }
 
+std::string WhyNothingIsHeldOut(const DatasetOptions& options) {
+  if (options.test_fraction > 0.0 || options.test_split == "dlrm" || !options.test_file.empty()) {
+    return "";
+  }
+  return "no part of the data is held out; --test_fraction=0.1 holds out the last tenth";
+}
+
 Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directory,
-                                                      const DatasetOptions& options) {
+                                                      const DatasetOptions& options,
+                                                      std::shared_ptr<const void> kept) {
   const bool has_test_data = !options.prepared_test.empty();
   if (has_test_data && options.test_fraction > 0.0) {
     return UsageError(
@@ -265,8 +277,8 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
   ASSIGN_OR_RETURN(std::unique_ptr<SampleOrder> order,
                    SampleOrder::Make(std::make_shared<SampleSplit>(std::move(split).value()),
                                      options.randomize, options.seed));
-  return MakeReadAhead(
-      std::make_unique<ConvertedData>(std::move(train), std::move(order), std::move(test)));
+  return MakeReadAhead(std::make_unique<ConvertedData>(std::move(train), std::move(order),
+                                                       std::move(test), std::move(kept)));
 }
 
 }  // namespace rowhouse

@@ -16,9 +16,13 @@ namespace rowhouse {
 
 // Test samples are those of the data directory options.prepared_test, all of them; if that is
 // empty, the part of `directory` that test_split says. kUsage if one of the two does not fit the
-// model, and as DataDirectory::Open.
+// model, and as DataDirectory::Open. `kept` lives as long as the dataset: what removes its files.
 Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directory,
-                                                      const DatasetOptions& options);
+                                                      const DatasetOptions& options,
+                                                      std::shared_ptr<const void> kept = nullptr);
+
+// Why data that are read have no test samples; "": they have some (DatasetDeclaration).
+std::string WhyNothingIsHeldOut(const DatasetOptions& options);
 
 // Whether the columns are those of the model: as many dense ones as the model takes, with the names
 // and in the order of options.schema, if it has any; as many categorical ones as there are tables,

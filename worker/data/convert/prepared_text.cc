@@ -94,7 +94,26 @@ Status WaitForLock(int lock, const std::string& path, const ConversionHooks& hoo
   return OkStatus();
 }
 
+Result<std::unique_ptr<Dataset>> OpenText(const std::string& source, DatasetOptions options) {
+  if (!options.prepared.empty()) return MakeConvertedDataset(options.prepared, options);
+  ASSIGN_OR_RETURN(std::shared_ptr<PreparedText> text, PreparedText::Make(source, options));
+  options.prepared = text->directory();
+  options.prepared_test = text->test_directory();
+  return MakeConvertedDataset(options.prepared, options, text);
+}
+
 }  // namespace
+
+bool AddTextDataset(const std::string& name, DatasetDeclaration declaration) {
+  declaration.reads_file = declaration.reads_text = true;
+  if (declaration.why_untested == nullptr) declaration.why_untested = &WhyNothingIsHeldOut;
+  const auto adjust = declaration.adjust;
+  return AddDataset(name, std::move(declaration), [name, adjust](const DatasetOptions& given) {
+    DatasetOptions options = given;
+    if (adjust != nullptr) adjust(&options);
+    return OpenText(name, std::move(options));
+  });
+}
 
 Result<TextConversion> MakeTextConversion(const std::string& source, const DatasetOptions& options,
                                           const std::string& directory) {

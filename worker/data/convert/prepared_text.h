@@ -1,5 +1,6 @@
-// What text sources do before samples are read: PrepareText makes a data directory of text;
-// PreparedText those of a run.
+// Text formats as data sources: what is read is first made a data directory
+// (worker/data/convert/converter.h), and trained from there. PrepareText makes a data directory of
+// text; PreparedText those of a run.
 //
 // Threads: one.
 #pragma once
@@ -14,6 +15,11 @@
 #include "worker/data/text/text_format.h"
 
 namespace rowhouse {
+
+// Registers the text format `name` as a data source, too; its declaration is completed. Options as
+// of PrepareText and MakeConvertedDataset. Where options.prepared is empty, the source makes data
+// directories of `file` and test_file.
+bool AddTextDataset(const std::string& name, DatasetDeclaration declaration = {});
 
 // The text of `options.file` as a data directory at `directory`, with the settings of a run. Does
 // nothing if it is there already; a second call goes on where one was killed. `source`: name of the

@@ -21,15 +21,7 @@ Result<std::unique_ptr<Dataset>> OpenConverted(const DatasetOptions& options) {
   return MakeConvertedDataset(options.file, fitted);
 }
 
-std::string WhyConvertedIsUntested(const DatasetOptions& options) {
-  if (options.test_fraction > 0.0 || options.test_split == "dlrm" || !options.test_file.empty()) {
-    return "";
-  }
-  return "no part of the data is held out; --test_fraction=0.1 holds out the last tenth";
-}
-
-REGISTER_MEMBER(AddDataset("converted",
-                           {.reads_file = true, .why_untested = &WhyConvertedIsUntested},
+REGISTER_MEMBER(AddDataset("converted", {.reads_file = true, .why_untested = &WhyNothingIsHeldOut},
                            OpenConverted));
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include <memory>
 
 #include "common/numpy_random.h"
-#include "worker/data/convert/text_source.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/criteo_line.h"
 #include "worker/data/text/first_look.h"
 #include "worker/data/text/text_format.h"

@@ -9,8 +9,7 @@
 //   does. A column that the schema neither uses nor ignores is an error.
 #include <algorithm>
 
-#include "worker/data/convert/text_source.h"
-#include "worker/data/text/bad_records.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/text/record_scanner.h"
 #include "worker/data/text/sample_fields.h"
 #include "worker/data/text/text_chunks.h"

@@ -12,11 +12,10 @@
 #include <limits>
 #include <unordered_map>
 
-#include "worker/data/convert/text_source.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/mapping/token_key.h"
-#include "worker/data/text/bad_records.h"
 #include "worker/data/text/field_text.h"
-#include "worker/data/text/label_reader.h"
+#include "worker/data/text/sample_fields.h"
 
 namespace rowhouse {
 namespace {

@@ -14,8 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "worker/data/convert/text_source.h"
-#include "worker/data/text/bad_records.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/text/movielens_files.h"
 #include "worker/data/text/record_scanner.h"
 #include "worker/data/text/sample_fields.h"

@@ -9,11 +9,12 @@
 #include <string>
 
 #include "common/status.h"
-#include "worker/data/text/decompressor.h"
 
 struct XXH3_state_s;
 
 namespace rowhouse {
+
+class Decompressor;
 
 class ByteStream {
  public:
@@ -36,7 +37,7 @@ class ByteStream {
   std::string digest() const;
 
   // "as gzip", ... or "" for a file that is not compressed.
-  const char* compression() const { return decompressor_ ? decompressor_->name() : ""; }
+  const char* compression() const;
 
  private:
   ByteStream(std::string path, int file, uint64_t raw_size);

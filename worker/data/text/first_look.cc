@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <vector>
 
 #include "worker/data/text/byte_stream.h"
+#include "worker/data/text/field_text.h"
 
 namespace rowhouse {
 namespace {
@@ -72,37 +71,6 @@ bool LooksLikeUtf16(std::string_view head) {
   return false;
 }
 
-bool IsNumber(std::string_view field) {
-  return !field.empty() && field.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
-}
-
-std::vector<std::string_view> Split(std::string_view line, char separator) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const size_t end = line.find(separator);
-    fields.push_back(line.substr(0, end));
-    if (end == std::string_view::npos) return fields;
-    line.remove_prefix(end + 1);
-  }
-}
-
-// A name of a column: a letter first, and not a hexadecimal token of eight digits.
-bool IsName(std::string_view field) {
-  if (field.size() > 1 && field.front() == '"') field.remove_prefix(1);
-  if (field.empty() || !std::isalpha(static_cast<unsigned char>(field.front()))) return false;
-  return field.size() != 8 ||
-         !std::ranges::all_of(field, [](unsigned char c) { return std::isxdigit(c) != 0; });
-}
-
-std::string Printable(std::string_view text) {
-  std::string shown(text.substr(0, 60));
-  for (char& c : shown) {
-    if (c == '\t') c = ' ';
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-  }
-  return text.size() > 60 ? shown + "..." : shown;
-}
-
 }  // namespace
 
 Status CheckIsText(std::string_view head, const std::string& file) {
@@ -142,27 +110,22 @@ Result<uint64_t> LookAtFile(const std::string& file) {
 
 std::string GuessOfText(std::string_view first_record) {
   constexpr std::string_view kSeparators = ",\t;|";
-  char best = ',';
-  size_t most = 0;
-  for (const char separator : kSeparators) {
-    const size_t count = static_cast<size_t>(std::ranges::count(first_record, separator));
-    if (count > most) {
-      most = count;
-      best = separator;
-    }
+  constexpr std::array kNames = {"comma-separated values", "tab-separated values",
+                                 "semicolon-separated values", "values separated by |"};
+  size_t best = 0;
+  const auto count = [&](size_t i) { return std::ranges::count(first_record, kSeparators[i]); };
+  for (size_t i = 1; i < kSeparators.size(); ++i) best = count(i) > count(best) ? i : best;
+  if (count(best) == 0) return "";
+  bool has_header = true;  // no field is a number
+  for (size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
+    end = first_record.find(kSeparators[best], begin);
+    const std::string_view field = first_record.substr(begin, end - begin);
+    has_header = has_header && !field.empty() && !DoubleOf(field);
   }
-  if (most == 0) return "";
-  const std::vector<std::string_view> fields = Split(first_record, best);
-  const char* const name = best == ','    ? "comma-separated values"
-                           : best == '\t' ? "tab-separated values"
-                           : best == ';'  ? "semicolon-separated values"
-                                          : "values separated by |";
-  const bool has_header = std::ranges::all_of(fields, IsName);
-  if (!has_header && !std::ranges::any_of(fields, IsNumber)) return "";
   return fmt::format(
       "; the file looks like {} {} ({}); `rowhouse data infer` writes the section schema of the "
       "YAML file for it",
-      name, has_header ? "with a header" : "without a header", Printable(first_record));
+      kNames[best], has_header ? "with a header" : "without a header", ShownField(first_record));
 }
 
 std::string_view FirstRecord(std::string_view text, bool has_quotes) {

@@ -23,7 +23,7 @@ Result<uint64_t> LookAtFile(const std::string& file);
 
 // What a text seems to be, as the rest of an error of its first line: "; the file looks like
 // comma-separated values with a header (age, city, ...): describe it in section schema ...", or "".
-// `first_record` and `second_record` without line ends.
+// `first_record`: without its line end.
 std::string GuessOfText(std::string_view first_record);
 
 // The first record of `text` without its line end.

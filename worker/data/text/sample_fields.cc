@@ -1,15 +1,29 @@
 #include "worker/data/text/sample_fields.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "common/nearest_name.h"
 #include "worker/data/text/field_text.h"
+#include "worker/data/text/first_look.h"
 
 namespace rowhouse {
 namespace {
+
+constexpr std::array<std::string_view, 7> kComparisons = {"", "==", "!=", ">", ">=", "<", "<="};
+
+template <typename Value>
+bool Holds(const Value& left, std::string_view compare, const Value& right) {
+  if (compare == "==") return left == right;
+  if (compare == "!=") return left != right;
+  if (compare == ">") return left > right;
+  if (compare == ">=") return left >= right;
+  if (compare == "<") return left < right;
+  return left <= right;
+}
 
 std::string NearestQuestion(std::string_view name, const std::vector<std::string>& known) {
   const std::string nearest = NearestName(name, known);
@@ -48,6 +62,39 @@ Status CheckNames(const Schema& schema, const std::vector<std::string>& names,
 }
 
 }  // namespace
+
+Result<LabelReader> LabelReader::Make(const LabelRule& rule) {
+  if (!std::ranges::count(kComparisons, rule.compare)) {
+    return UsageError(
+        "section schema: label compares by \"{}\"; the comparisons are ==, !=, >, >=, <, <=",
+        rule.compare);
+  }
+  LabelReader made;
+  made.rule_ = rule;
+  made.value_ = DoubleOf(rule.value);
+  return made;
+}
+
+std::optional<float> LabelReader::Of(std::string_view field) const {
+  const std::optional<double> number = DoubleOf(field);
+  if (rule_.compare.empty()) {
+    if (!number || !(*number >= 0.0 && *number <= 1.0)) return std::nullopt;
+    return static_cast<float>(*number);
+  }
+  if (field.empty() && !rule_.value.empty()) return std::nullopt;
+  if (number && value_) return Holds(*number, rule_.compare, *value_) ? 1.0f : 0.0f;
+  const bool is_equality = rule_.compare == "==" || rule_.compare == "!=";
+  if (!is_equality) return std::nullopt;
+  return Holds(field, rule_.compare, std::string_view(rule_.value)) ? 1.0f : 0.0f;
+}
+
+std::string LabelReader::expected() const {
+  if (rule_.compare.empty()) {
+    return "a label from 0 to 1 (or give it a rule in section schema, such as >= 4)";
+  }
+  if (rule_.compare == "==" || rule_.compare == "!=") return "a label";
+  return fmt::format("a number to compare with {}", rule_.value);
+}
 
 Result<SampleFields> SampleFields::Make(const Schema& schema, const std::vector<std::string>& names,
                                         const std::string& where, bool needs_label,
@@ -187,6 +234,36 @@ std::optional<FieldFault> SampleFields::Add(std::span<const std::string_view> fi
     if (!bags.weights.empty()) bags.weights.resize(bags.ids.size());
   }
   return fault;
+}
+
+uint64_t BadRecords::LineOf(size_t position) {
+  const std::string& bytes = chunk_.bytes;
+  if (position < counted_to_) counted_to_ = lines_ = 0;
+  lines_ +=
+      static_cast<uint64_t>(std::count(bytes.begin() + static_cast<ptrdiff_t>(counted_to_),
+                                       bytes.begin() + static_cast<ptrdiff_t>(position), '\n'));
+  counted_to_ = position;
+  return chunk_.first_line + lines_;
+}
+
+void BadRecords::Add(size_t record, size_t position, std::string_view message) {
+  const uint64_t first_line = LineOf(record);
+  const uint64_t line = LineOf(position);
+  size_t line_begin = 0;
+  if (position > 0) {
+    const size_t end = chunk_.bytes.rfind('\n', position - 1);
+    if (end != std::string::npos) line_begin = end + 1;
+  }
+  const std::string guess = first_line == 1 ? GuessOfText(*chunk_.first_record) : "";
+  bad_.push_back(
+      {first_line, fmt::format("{}:{}:{}: {}; mend or remove the line{}", chunk_.file_name, line,
+                               position - line_begin + 1, message, guess)});
+}
+
+void BadRecords::AddEmpty(size_t record) {
+  const uint64_t line = LineOf(record);
+  bad_.push_back({line, fmt::format("{}:{}:1: the line is empty and others follow; remove it",
+                                    chunk_.file_name, line)});
 }
 
 }  // namespace rowhouse

@@ -6,9 +6,9 @@
 //   field without a token is an empty bag. So is, for tokens that are integers or hexadecimal, one
 //   that says that there is no number. With a weight separator, the number behind the last one in a
 //   token is its weight, which is 1 where there is none.
-// Label. By the schema's rule (label_reader.h).
+// Label. By the schema's rule: LabelReader, which libsvm uses, too; and so all do BadRecords.
 //
-// Threads: const after construction; any thread.
+// Threads: const after construction; any thread. A BadRecords: one.
 #pragma once
 
 #include <optional>
@@ -21,9 +21,28 @@
 #include "worker/data/batch.h"
 #include "worker/data/mapping/schema.h"
 #include "worker/data/mapping/token_key.h"
-#include "worker/data/text/label_reader.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
+
+// The label of a sample from a field, by the schema's rule. The rule's value and the field are
+// compared as numbers if both are, else as texts, which can only be equal or not. Without a
+// comparison the field is a number in [0, 1].
+class LabelReader {
+ public:
+  // kUsage for a comparison that there is not.
+  static Result<LabelReader> Make(const LabelRule& rule);
+
+  // Nothing for a field that is no label by the rule.
+  std::optional<float> Of(std::string_view field) const;
+
+  // What a label must be, as the rest of "expected ...".
+  std::string expected() const;
+
+ private:
+  LabelRule rule_;
+  std::optional<double> value_;  // of the rule, if it is a number
+};
 
 // What is wrong with a record, and where.
 struct FieldFault {
@@ -67,6 +86,29 @@ class SampleFields {
   std::optional<size_t> label_, weight_;
   std::vector<size_t> dense_;
   std::vector<Token> tokens_;
+};
+
+// Bad records of a chunk as messages: "FILE:LINE:COLUMN: what is wrong; mend or remove the line".
+class BadRecords {
+ public:
+  BadRecords(const TextChunk& chunk, std::vector<BadLine>* bad) : chunk_(chunk), bad_(*bad) {}
+
+  // `record` and `position`: bytes of the chunk, where the record begins and where the mistake is.
+  // Calls come in the order of records. `message` says what is wrong; the first record of a file
+  // gets a guess of what the file is.
+  void Add(size_t record, size_t position, std::string_view message);
+
+  // An empty line before other lines.
+  void AddEmpty(size_t record);
+
+ private:
+  // The line in the file that a byte of the chunk is on.
+  uint64_t LineOf(size_t position);
+
+  const TextChunk& chunk_;
+  std::vector<BadLine>& bad_;
+  size_t counted_to_ = 0;  // line ends before this byte are in lines_
+  uint64_t lines_ = 0;
 };
 
 }  // namespace rowhouse

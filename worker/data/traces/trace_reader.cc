@@ -65,10 +65,9 @@ Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path) {
   }
   if (LooksLikeTorch(head)) {
     return UsageError(
-        "{}: is a file of torch.save, or another pickle or ZIP archive, none of which is read "
-        "here; "
+        "{}: is a file of torch.save, or another pickle or ZIP archive, and these are not read: "
         "the program under \"Files of torch\" in docs/traces.md writes the ids of Meta's "
-        "dlrm_datasets as text: give that file",
+        "dlrm_datasets as text; give that file",
         path);
   }
   if (head.find('\0') != std::string::npos && !head.starts_with("\xff\xfe") &&
