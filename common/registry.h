@@ -6,6 +6,9 @@
 // and read-only afterwards, so it needs no lock. A member's constructor takes an `Options`. If that
 // struct has a field `own` (or a function own_options()), it holds the values of the options that
 // members declare (common/declared_option.h), and Make checks them.
+//
+// A family may have a Declaration: what each member says of itself, for code that knows members
+// only by name. No other file compares names of members.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +17,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "common/declared_option.h"
@@ -23,7 +28,7 @@
 
 namespace rowhouse {
 
-template <typename Interface, typename Options>
+template <typename Interface, typename Options, typename Declaration = std::monostate>
 class Registry {
  public:
   // `family` is the word used in errors: "optimizer".
@@ -31,19 +36,27 @@ class Registry {
 
   template <typename Member>
   bool Add(const std::string& name, std::vector<DeclaredOption> own = {}) {
+    static_assert(std::is_same_v<Declaration, std::monostate>, "members declare something");
+    return Add<Member>(name, Declaration(), std::move(own));
+  }
+  template <typename Member>
+  bool Add(const std::string& name, Declaration declaration, std::vector<DeclaredOption> own = {}) {
     return Add(
         name,
         [](const Options& options) -> Result<std::unique_ptr<Interface>> {
           return std::unique_ptr<Interface>(std::make_unique<Member>(options));
         },
-        std::move(own));
+        std::move(own), std::move(declaration));
   }
 
   // For members whose making can fail.
   using Factory = std::function<Result<std::unique_ptr<Interface>>(const Options&)>;
-  bool Add(const std::string& name, Factory factory, std::vector<DeclaredOption> own = {}) {
+  bool Add(const std::string& name, Factory factory, std::vector<DeclaredOption> own = {},
+           Declaration declaration = {}) {
     for (const DeclaredOption& option : own) CheckSameElsewhere(name, option);
-    const bool added = members_.emplace(name, Member{std::move(factory), std::move(own)}).second;
+    const bool added =
+        members_.emplace(name, Member{std::move(factory), std::move(own), std::move(declaration)})
+            .second;
     CHECK(added) << family_ << " \"" << name << "\" registered twice";
     return added;
   }
@@ -73,7 +86,14 @@ class Registry {
     return names;
   }
 
-  // What a member declared; nothing for an unknown name.
+  // What a member says of itself; an empty Declaration for an unknown name.
+  const Declaration& DeclarationOf(std::string_view name) const {
+    static const Declaration kNone = {};
+    const auto found = members_.find(name);
+    return found == members_.end() ? kNone : found->second.declaration;
+  }
+
+  // The options that a member declared; none for an unknown name.
   const std::vector<DeclaredOption>& OptionsOf(std::string_view name) const {
     static const std::vector<DeclaredOption> kNone;
     const auto found = members_.find(name);
@@ -113,6 +133,7 @@ class Registry {
   struct Member {
     Factory factory;
     std::vector<DeclaredOption> own;
+    Declaration declaration;
   };
 
   // One flag sets an option of several members, so it means the same to all of them.

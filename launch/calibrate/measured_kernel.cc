@@ -4,8 +4,26 @@
 
 namespace rowhouse {
 
-Registry<MeasuredKernel, KernelOptions>& MeasuredKernels() {
-  static Registry<MeasuredKernel, KernelOptions> registry("kernel");
+namespace {
+
+std::vector<void (*)(KernelRegistry&)>& KernelAdders() {
+  static std::vector<void (*)(KernelRegistry&)> adders;
+  return adders;
+}
+
+}  // namespace
+
+bool AddKernels(void (*add)(KernelRegistry& kernels)) {
+  KernelAdders().push_back(add);
+  return true;
+}
+
+KernelRegistry& MeasuredKernels() {
+  static KernelRegistry& registry = *[] {
+    auto* kernels = new KernelRegistry("kernel");
+    for (const auto add : KernelAdders()) add(*kernels);
+    return kernels;
+  }();
   return registry;
 }
 

@@ -6,7 +6,7 @@
 // an exchange with a shard gives its time, and the time of a core that either end took.
 //
 // Threads: made, used and destroyed on one thread, one at a time; a kernel may have threads inside.
-// To add one, write launch/calibrate/kernels/<name>.cc; it registers itself here.
+// To add one, write launch/calibrate/kernels/<name>.cc; it registers itself by AddKernels().
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,14 @@ class MeasuredKernel {
 };
 
 struct KernelOptions {};
-Registry<MeasuredKernel, KernelOptions>& MeasuredKernels();
+using KernelRegistry = Registry<MeasuredKernel, KernelOptions>;
+
+// A file of kernels registers, at namespace scope, a function that adds its kernels: it is called
+// when main has begun, so that it may ask other registries for their members and add a kernel for
+// each of them.
+bool AddKernels(void (*add)(KernelRegistry& kernels));
+
+KernelRegistry& MeasuredKernels();
 
 // Helpers of kernels: tables of a model that has nothing but what is measured, ids, and grids.
 // Threads: pure functions.

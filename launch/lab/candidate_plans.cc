@@ -43,7 +43,7 @@ std::string SmallerCacheText(const LabRun& run, const StepCost& cost) {
   const auto full = static_cast<double>(storage.cache_bytes);
   double most = 0;
   for (const RankCost& node : cost.ps) most = std::max(most, node.memory_bytes);
-  if (limit == 0 || most <= limit || storage.store == "memory" || full >= most) return "";
+  if (limit == 0 || most <= limit || !storage.has_files || full >= most) return "";
   const auto cache = static_cast<uint64_t>(full * limit / most) >> 20;
   return cache == 0 ? "" : fmt::format("; or --cache_mb={}", cache);
 }

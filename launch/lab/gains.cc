@@ -21,7 +21,7 @@ struct Change {
 std::vector<Change> ChangesOf(const LabRun& run, const CandidatePlan& from) {
   const ClusterShape& cluster = run.cluster;
   std::vector<Change> changes;
-  const bool has_misses = from.cost.hit_rate < 0.9999 && run.workload.storage.store != "memory";
+  const bool has_misses = from.cost.hit_rate < 0.9999 && run.workload.storage.has_files;
   const bool may_grow = CachesNote(run).empty();  // or else they are as large as memory lets them
   if (has_misses && may_grow && run.workload.storage.cache_bytes > 0) {
     for (const uint64_t factor : {2, 8}) {

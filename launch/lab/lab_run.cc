@@ -30,7 +30,7 @@ Status TakeShapeOfPlan(LabRun* run) {
 void FitCaches(LabRun* run) {
   const uint64_t limit = run->cluster.ps_memory_bytes;
   StorageShape& storage = run->workload.storage;
-  if (limit == 0 || storage.store == "memory") return;
+  if (limit == 0 || !storage.has_files) return;
   storage.cache_bytes = std::min(storage.cache_bytes, CacheWithin(run->workload, limit));
 }
 

@@ -9,6 +9,7 @@
 #include "common/json_text.h"
 #include "launch/calibrate/calibration.h"
 #include "launch/calibrate/constants.h"
+#include "launch/calibrate/measured_kernel.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/lab/workload_of_run.h"
 
@@ -88,17 +89,40 @@ CalibratedMachine TypicalHere(const std::string& why) {
           .warning = fmt::format("{} with {}", why, Counted(here.cores, "core"))};
 }
 
+// The kernel of that name, or of any member of its family: "update_any" for "update_adam". Null if
+// the machine has neither.
+const KernelTable* KernelFor(const Machine& machine, const std::string& name) {
+  if (machine.HasKernel(name)) return &machine.kernels.at(name);
+  for (size_t end = name.find('_'); end != std::string::npos; end = name.find('_', end + 1)) {
+    const std::string of_any = name.substr(0, end + 1) + "any";
+    if (machine.HasKernel(of_any)) return &machine.kernels.at(of_any);
+  }
+  return nullptr;
+}
+
+// Names of what a calibration measures, for every member of every family.
+std::vector<std::string> NamesOfKernels() {
+  std::vector<std::string> names;
+  for (const std::string& kernel : MeasuredKernels().Names()) {
+    std::ranges::move(MeasuredKernels().Make(kernel, {}).value()->figures(),
+                      std::back_inserter(names));
+  }
+  return names;
+}
+
 // Typical times for kernels without trustworthy ones: a sentence that names them; "": none.
 std::string StandIn(const std::string& path, Machine* machine) {
   const Machine typical = Machine::Typical();
-  std::vector<std::string> lacking;
-  for (const auto& [name, table] : typical.kernels) {
-    if (!machine->HasKernel(name)) lacking.push_back(name);
-  }
+  const auto has_no_typical = [&](const std::string& name) {
+    return KernelFor(typical, name) == nullptr;
+  };
+  std::vector<std::string> lacking = NamesOfKernels();
+  std::erase_if(lacking, [&](const auto& name) { return KernelFor(*machine, name) != nullptr; });
+  std::erase_if(lacking, has_no_typical);
   std::vector<std::string> scattered = KernelsSpreadBeyond(*machine, kRefusedSpread);
-  std::erase_if(scattered, [&](const std::string& name) { return !typical.HasKernel(name); });
+  std::erase_if(scattered, has_no_typical);
   for (const auto& names : {lacking, scattered}) {
-    for (const std::string& name : names) machine->kernels[name] = typical.kernels.at(name);
+    for (const std::string& name : names) machine->kernels[name] = *KernelFor(typical, name);
   }
   std::string why;
   if (!lacking.empty()) why = fmt::format("lacks {}", NamesText(lacking));

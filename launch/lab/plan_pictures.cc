@@ -89,7 +89,7 @@ OrderedJson MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
     for (int i = 0; i < kPoints; ++i, slots *= factor) {
       const double misses =
           is_traced ? workload.lru_miss_ratio[t](slots)
-                    : 1 - workload.of_table[t].HitRate(slots, lookups, workload.storage.policy);
+                    : 1 - workload.of_table[t].HitRate(slots, lookups, workload.storage.keeps);
       points.push_back({slots * record, misses});
       if (factor <= 1) break;
     }
@@ -98,8 +98,7 @@ OrderedJson MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
   return {
       {"title", "Misses by cache size"},
       {"note", is_any_traced ? std::string("of an LRU cache, as traced; of distinct rows of a step")
-                             : fmt::format("policy {}, by the model; of distinct rows of a step",
-                                           workload.storage.policy)},
+                             : std::string("by the model; of distinct rows of a step")},
       {"x", "cache of the table"},
       {"y", "miss ratio"},
       {"x_is", "bytes"},

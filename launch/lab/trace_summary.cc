@@ -140,10 +140,10 @@ Result<std::vector<double>> SampledShares(const TraceReader& trace,
   for (size_t t = 0; t < features.size(); ++t) {
     const double sampled = trace.tables()[t].sampled;
     const FeatureTable& feature = model.features[features[t]];
-    if (sampled < 1.0 && feature.table.kind != "plain") {
+    if (sampled < 1.0 && !TableKinds().DeclarationOf(feature.table.kind).has_row_for_each_id) {
       return UsageError(
-          "it has a sample of the ids of table \"{}\", whose kind is {} now: only plain tables "
-          "have a row an id; record it anew with --record_ids_share=1",
+          "it has a sample of the ids of table \"{}\", whose kind is {} now and has no "
+          "row for each id; record it anew with --record_ids_share=1",
           feature.table.name, feature.table.kind);
     }
     for (const TableId part : feature.parts) shares[Raw(part)] = sampled;

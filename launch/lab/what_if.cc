@@ -27,7 +27,7 @@ GivenFlag FlagOf(const WhatIfAxis& axis, const std::string& value) {
 // What a kind is tried with: its first size to ask for, where the kind has rows or columns to
 // choose a quarter of what the table has. *text: for people.
 KindOptions OptionsToTry(const std::string& kind, const LogicalTable& table, std::string* text) {
-  const KindDeclaration& declaration = DeclarationOfKind(kind);
+  const KindDeclaration& declaration = TableKinds().DeclarationOf(kind);
   KindOptions options;
   if (declaration.sizes_to_ask != nullptr) {
     const std::vector<KindOptions> asked = declaration.sizes_to_ask(table.dim, {});

@@ -9,6 +9,7 @@
 #include "launch/plan/id_counting.h"
 #include "launch/plan/plan_of_run.h"
 #include "launch/report/traffic_report.h"
+#include "ps/cache/cache_policy.h"
 #include "sharding/cost/step_traffic.h"
 #include "worker/dense/dense_optimizer.h"
 #include "worker/dense/dense_parameters.h"
@@ -141,7 +142,8 @@ class Lookups {
       if (piece.share <= 0) continue;
       for (size_t p = 0; p < feature.groups[g].parts; ++p) {
         Add(feature.parts[feature.groups[g].first_part + p], piece.ids, piece.rows[p],
-            length * piece.share, feature.table.kind == "hashed");
+            length * piece.share,
+            TableKinds().DeclarationOf(feature.table.kind).shares_rows_by_chance);
       }
     }
     if (feature.weights) {
@@ -238,9 +240,9 @@ uint64_t StepsOfEpoch(const Settings& settings) {
 
 StorageShape StorageOf(const Settings& settings) {
   const NodeOptions& node = settings.storage;
-  return {.store = node.store,
+  return {.has_files = node.has_files(),
           .cache_bytes = node.cache_mb << 20,
-          .policy = node.cache_policy,
+          .keeps = CachePolicies().DeclarationOf(node.cache_policy),
           .knows_frequencies = !node.cache_access_counts.empty(),
           .cache_ratio = node.cache_ratio,
           .reads_from_page_cache = !node.direct_reads,

@@ -48,8 +48,8 @@ Status CheckAccumulation(const Settings& settings, const Plan& plan) {
   std::vector<int> lookups(settings.embedding.physical.size());
   for (const FeatureTable& feature : settings.embedding.features) {
     // Grouped tables lie beside each other; only their quotients and remainders share rows.
-    const bool has_own_rows =
-        feature.table.kind == "grouped" && feature.parts.size() == feature.groups.size();
+    const bool has_own_rows = TableKinds().DeclarationOf(feature.table.kind).lies_beside_others &&
+                              feature.parts.size() == feature.groups.size();
     for (const TableId part : feature.parts) {
       int& of_part = lookups[Raw(part)];
       of_part = has_own_rows ? std::max(of_part, 1) : of_part + 1;

@@ -31,7 +31,7 @@ KindOptions OptionsInModel(const Settings& settings, const std::string& kind) {
 
 // The options of a kind whose sizes are listed.
 std::vector<KindOptions> OptionsToAsk(const Settings& settings, const std::string& kind) {
-  const auto sizes_to_ask = DeclarationOfKind(kind).sizes_to_ask;
+  const auto sizes_to_ask = TableKinds().DeclarationOf(kind).sizes_to_ask;
   if (sizes_to_ask == nullptr) return {{}};
   return sizes_to_ask(settings.sparse_feature_size, OptionsInModel(settings, kind));
 }
@@ -180,7 +180,7 @@ std::string VocabulariesText(const SizePlan& plan) {
       text.rows.push_back({one.kind, OptionsText(one.options), SizeCount(*vocabulary.ids),
                            SizeCount(vocabulary.physical_rows), SizeBytes(vocabulary.bytes)});
     } else {
-      const std::string& rows_option = DeclarationOfKind(one.kind).rows_option;
+      const std::string& rows_option = TableKinds().DeclarationOf(one.kind).rows_option;
       const std::string options = rows_option.empty()
                                       ? OptionsText(one.options)
                                       : fmt::format("{}={}", rows_option, vocabulary.physical_rows);

@@ -4,11 +4,13 @@
 
 #include "common/output_path.h"
 #include "launch/report/figure_text.h"
+#include "sharding/tables/table_kind.h"
 
 namespace rowhouse {
 
 double RecordedShare(const LogicalTable& table, double share) {
-  const bool has_row_for_each_id = table.kind == "plain" && table.bad_ids == "error";
+  const bool has_row_for_each_id =
+      TableKinds().DeclarationOf(table.kind).has_row_for_each_id && table.bad_ids == "error";
   return has_row_for_each_id && table.rows > kWholeTableRows ? share : 1.0;
 }
 

@@ -146,7 +146,7 @@ std::vector<RunReport::Evaluation> EvaluationsOf(const Progress& progress, const
 }
 
 // "rows pulled: 1,000; first touch 300 (30.0 %), memory 700 (70.0 %), disk 0"
-std::string PulledText(const std::vector<StatsReply>& shards, const std::string& store) {
+std::string PulledText(const std::vector<StatsReply>& shards, bool has_files) {
   ShardCounters sum;
   for (const StatsReply& shard : shards) sum.Add(shard);
   const RowsPulled& pulled = sum.pulled;
@@ -158,20 +158,20 @@ std::string PulledText(const std::vector<StatsReply>& shards, const std::string&
   };
   return fmt::format(
       "rows pulled: {}; first touch {}, memory {}, {} {}{}\n", count(pulled.total()),
-      part(pulled.first_touched), part(pulled.from_memory), store == "memory" ? "store" : "disk",
+      part(pulled.first_touched), part(pulled.from_memory), has_files ? "disk" : "store",
       part(pulled.from_store),
       sum.rows_prefetched == 0 ? "" : fmt::format("; {} read ahead", count(sum.rows_prefetched)));
 }
 
 }  // namespace
 
-std::string PartsOfPulledText(const RowsPulled& pulled, const std::string& store) {
+std::string PartsOfPulledText(const RowsPulled& pulled, bool has_files) {
   if (pulled.total() == 0) return "";
   const auto part = [&](uint64_t rows) {
     return 100.0 * static_cast<double>(rows) / static_cast<double>(pulled.total());
   };
   return fmt::format("rows from memory {:.1f} %, {} {:.1f} %, first touch {:.1f} %",
-                     part(pulled.from_memory), store == "memory" ? "store" : "disk",
+                     part(pulled.from_memory), has_files ? "disk" : "store",
                      part(pulled.from_store), part(pulled.first_touched));
 }
 
@@ -268,7 +268,7 @@ void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const Run
   const std::string report_path = settings.report_path();
   const Evaluation& evaluation = outcome.evaluation;
   fmt::print("rows digest: {}\n", outcome.rows.digest);
-  fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.store));
+  fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.has_files()));
   // Typical constants are of no use to a host that was not measured (rowhouse bench calibrate).
   const bool is_of_this_host = report.prediction && !report.prediction->calibration.empty();
   if (is_of_this_host || !settings.sharding.calibration.empty()) {

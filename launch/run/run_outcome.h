@@ -46,7 +46,7 @@ struct RunOutcome {
 };
 
 // "rows from memory 98.1 %, disk 0.4 %, first touch 1.5 %"; "" if no row was pulled.
-std::string PartsOfPulledText(const RowsPulled& pulled, const std::string& store);
+std::string PartsOfPulledText(const RowsPulled& pulled, bool has_files);
 
 // `shards`: those of the job, by id. `traffic`: what its plan was expected to move.
 RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, const JobSpec& job,

@@ -57,7 +57,7 @@ std::string KeptLine(const Settings& settings) {
     if (!settings.row_directory().empty()) text += "; rows in " + settings.row_directory();
   } else {
     text += fmt::format("the model in {}, its rows in {}", settings.output.model_dir,
-                        settings.storage.store == "memory" ? "memory" : settings.row_directory());
+                        !settings.storage.has_files() ? "memory" : settings.row_directory());
   }
   if (!settings.report_path().empty()) text += ", a report in " + settings.report_path();
   return text + "\n";

@@ -89,7 +89,7 @@ SupervisorOptions MakeSupervisorOptions(const Settings& settings, const Security
 }
 
 Status StartServer(const Settings& settings, Supervisor& supervisor) {
-  if (settings.row_directory().empty() && settings.storage.store != "memory") {
+  if (settings.row_directory().empty() && settings.storage.has_files()) {
     RETURN_IF_ERROR(CheckTemporaryRows());
   }
   if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {

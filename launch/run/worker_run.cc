@@ -222,7 +222,7 @@ std::string WorkerRun::DescribeShards() {
                             .first_touched = pulled.first_touched - pulled_before_.first_touched,
                             .from_store = pulled.from_store - pulled_before_.from_store};
   pulled_before_ = pulled;
-  return PartsOfPulledText(since, setup_.settings.storage.store);
+  return PartsOfPulledText(since, setup_.settings.storage.has_files());
 }
 
 Status WorkerRun::PrintAllParameters(std::string_view title, uint64_t steps) {

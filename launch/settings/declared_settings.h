@@ -26,8 +26,8 @@ Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& take
 
 // Every option that members of `family` declare. `decides`: what is said of those that decide the
 // trained bits.
-template <typename Interface, typename Options>
-void AddDeclared(SettingList& list, const Registry<Interface, Options>& family, PickOptions pick,
+template <typename... Family>
+void AddDeclared(SettingList& list, const Registry<Family...>& family, PickOptions pick,
                  const std::string& path, Digest decides = Digest::kIn) {
   for (const DeclaredOption& option : family.DeclaredOptions()) {
     Entry entry = EntryOf(option, family.NamesTaking(option.name()));

@@ -7,6 +7,7 @@
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/tables/table_kind.h"
+#include "worker/dense/interaction.h"
 
 namespace rowhouse {
 namespace {
@@ -36,7 +37,8 @@ bool IsWidened(const FeatureTable& feature) { return feature.out_width() > featu
 // Vectors of one width meet in the interaction; a message with the table's name is better than the
 // model's, which knows features by number only.
 Status CheckWidths(const Settings& s) {
-  if (s.model.interaction == "cat" || s.model.bottom_mlp.empty()) return OkStatus();
+  const bool takes_any = Interactions().DeclarationOf(s.model.interaction).takes_any_widths;
+  if (takes_any || s.model.bottom_mlp.empty()) return OkStatus();
   const uint32_t wanted = s.model.bottom_mlp.back();
   for (const FeatureTable& feature : s.embedding.features) {
     if (feature.out_width() == wanted) continue;

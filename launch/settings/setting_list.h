@@ -90,8 +90,8 @@ SettingField Whole(const Member<T>& member, std::type_identity_t<T> low,
 }
 
 // The name of a member of a family.
-template <typename Interface, typename Options>
-SettingField Name(const Member<std::string>& member, const Registry<Interface, Options>& family) {
+template <typename... Family>
+SettingField Name(const Member<std::string>& member, const Registry<Family...>& family) {
   SettingField field = Choice(member, family.Names());
   field.set = [member, &family](const std::string& text, Settings& settings) {
     RETURN_IF_ERROR(family.Validate(text));

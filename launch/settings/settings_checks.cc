@@ -40,13 +40,13 @@ Status CheckModelDirectory(const Settings& s) {
   if (s.output.load && s.output.overwrite) {
     return UsageError("--load goes on from the model that --overwrite deletes: give only one");
   }
-  if (s.storage.store == "memory" && s.output.load) {
+  if (!s.storage.has_files() && s.output.load) {
     return UsageError(
         "--load with store=memory: rows in memory ended with the run that trained them; train "
         "again with store=rocksdb");
   }
   if (s.output.save_every == 0) return OkStatus();
-  if (s.storage.store == "memory") {
+  if (!s.storage.has_files()) {
     return UsageError(
         "save_every={} with store=memory: rows in memory cannot be saved; give store=rocksdb, or "
         "leave save_every out",
@@ -63,7 +63,7 @@ Status CheckStorage(const Settings& s) {
   if (s.storage.memory_limit_mb != 0) {
     RETURN_IF_ERROR(DivideMemory(s.storage.memory_limit_mb << 20, s.cluster.shards).status());
   }
-  if (s.storage.durability != "none" && s.storage.store == "memory") {
+  if (s.storage.durability != "none" && !s.storage.has_files()) {
     return UsageError(
         "durability={} with store=memory: a log of pushes is kept beside rows on disk; give "
         "store=rocksdb, or leave durability out",

@@ -201,7 +201,7 @@ std::string DescribeTableFields(const LogicalTable& table,
     if (is_left_out || !field.is_part_of_digest || field.get(table) == field.get(kFresh)) continue;
     text += fmt::format(" {}={}", field.name, field.get(table));
   }
-  const std::vector<std::string>& outside = DeclarationOfKind(table.kind).outside_digest;
+  const std::vector<std::string>& outside = TableKinds().DeclarationOf(table.kind).outside_digest;
   for (const auto& [option, value] : table.kind_options) {
     if (std::ranges::count(outside, option) == 0) text += fmt::format(" {}={}", option, value);
   }

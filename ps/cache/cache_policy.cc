@@ -2,8 +2,8 @@
 
 namespace rowhouse {
 
-Registry<CachePolicy, CachePolicyOptions>& CachePolicies() {
-  static Registry<CachePolicy, CachePolicyOptions> registry("cache policy");
+Registry<CachePolicy, CachePolicyOptions, Retention>& CachePolicies() {
+  static Registry<CachePolicy, CachePolicyOptions, Retention> registry("cache policy");
   return registry;
 }
 

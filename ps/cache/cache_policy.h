@@ -8,7 +8,8 @@
 // A policy is deterministic: the same calls give the same choices; no clock, no randomness.
 // Threads: one at a time.
 // To add one, write ps/cache/policies/<name>.cc, a CachePolicy whose constructor takes
-// CachePolicyOptions. Its last line registers it: REGISTER_MEMBER(CachePolicies().Add<Lru>("lru")).
+// CachePolicyOptions. Its last line registers it and declares which rows it keeps:
+//   REGISTER_MEMBER(CachePolicies().Add<Lfu>("lfu", Retention{.by_count = 0.85}));
 // lru.cc is the shortest example;
 // tests/ps/cache_policy_contract_test.cc runs for every registered policy.
 #pragma once
@@ -22,6 +23,7 @@
 #include "common/types.h"
 #include "ps/cache/row_access_counts.h"
 #include "sharding/rows/record.h"
+#include "sharding/rows/retention.h"
 
 namespace rowhouse {
 
@@ -84,7 +86,7 @@ class CachePolicy {
   virtual size_t Choose(std::span<const CachedRow> rows) = 0;
 };
 
-Registry<CachePolicy, CachePolicyOptions>& CachePolicies();
+Registry<CachePolicy, CachePolicyOptions, Retention>& CachePolicies();
 
 // The best of those measured (docs/storage.md, "Cache").
 inline constexpr const char* kDefaultCachePolicy = "lrfu";

@@ -52,13 +52,13 @@ class Opening {
                .config_digest = job.config_digest} {}
 
   Result<std::unique_ptr<ShardStore>> Open() {
-    if (options_.store == "memory") {
+    if (!RowStores().DeclarationOf(options_.store).has_files) {
       if (job_.is_load) {
         return UsageError(
             "--load: rows in memory (--store=memory) do not outlive a run; train and load with "
             "--store=rocksdb");
       }
-      ASSIGN_OR_RETURN(auto memory, RowStores().Make("memory", {}));
+      ASSIGN_OR_RETURN(auto memory, RowStores().Make(options_.store, {}));
       return std::make_unique<ShardStore>(std::move(memory), "", job_.tables);
     }
     // It is part of a path.

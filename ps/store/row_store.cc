@@ -2,8 +2,8 @@
 
 namespace rowhouse {
 
-Registry<RowStore, RowStoreOptions>& RowStores() {
-  static Registry<RowStore, RowStoreOptions> registry("row store");
+StoreRegistry& RowStores() {
+  static StoreRegistry registry("row store");
   return registry;
 }
 

@@ -148,7 +148,13 @@ class RowStore {
   virtual Result<std::string> compression() const { return std::string("none"); }
 };
 
-Registry<RowStore, RowStoreOptions>& RowStores();
+// What a store says of itself, for code that knows it only by name.
+struct StoreDeclaration {
+  bool has_files = true;  // false: its rows end with the process
+};
+
+using StoreRegistry = Registry<RowStore, RowStoreOptions, StoreDeclaration>;
+StoreRegistry& RowStores();
 
 // kCorruption for a record that is not slice.record_bytes long. `where`: the store's path.
 Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,

@@ -8,6 +8,8 @@ namespace {
 
 // What fewer distinct rows can spare of a kernel, which has to sort ids and add vectors.
 constexpr double kMostSpared = 0.5;
+// With which the kernel "bags_update" is measured (launch/calibrate/kernels/messages.cc).
+constexpr const char* kOptimizerOfKernel = "sgd";
 
 }  // namespace
 
@@ -69,15 +71,15 @@ Exchange BagTimes::Pull(const ShardTraffic& shard) {
 
 Exchange BagTimes::Push(const ShardTraffic& shard) { return Of("bags_push", Lists(shard)); }
 
-// The kernel's optimizer is sgd.
 double BagTimes::ApplyMs(const ShardTraffic& shard, const std::string& optimizer) {
   const Lists lists(shard);
   const double of_kernel = MsOf("bags_update", lists);
-  if (!times_.machine().HasKernel("update_sgd")) return of_kernel;
-  const double less = std::clamp(MoreRowsMs("update_sgd", lists), 0.0, kMostSpared * of_kernel);
-  const std::string update = times_.Of("update_", optimizer, "adagrad");
+  const std::string measured = times_.Of("update_", kOptimizerOfKernel);
+  if (!times_.machine().HasKernel(measured)) return of_kernel;
+  const double less = std::clamp(MoreRowsMs(measured, lists), 0.0, kMostSpared * of_kernel);
+  const std::string update = times_.Of("update_", optimizer);
   const double slower =
-      times_.Ms(update, {lists.rows, lists.dim}) - times_.Ms("update_sgd", {lists.rows, lists.dim});
+      times_.Ms(update, {lists.rows, lists.dim}) - times_.Ms(measured, {lists.rows, lists.dim});
   return of_kernel - less + lists.lists * std::max(0.0, slower);
 }
 

@@ -104,8 +104,8 @@ void TakeTraced(const Workload& workload, TableId table, const IdDistribution& i
   // Nothing is ever evicted. A trace that is shorter than the run has more first accesses a step
   // than the run, which are no reads.
   if (!workload.storage.has_rows && shares->stored * lookups < 0.5) return;
-  const double lru = 1 - ids.HitRate(slots, lookups, "lru");
-  const double other = 1 - ids.HitRate(slots, lookups, workload.storage.policy);
+  const double lru = 1 - ids.HitRate(slots, lookups, Retention{.by_count = 0});
+  const double other = 1 - ids.HitRate(slots, lookups, workload.storage.keeps);
   const double traced = workload.lru_miss_ratio[Raw(table)](slots);
   // First touches miss in every cache, under every policy.
   const double missed =
@@ -131,7 +131,7 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
   const double cuts = std::max(rows.cuts, 1e-9);
   RowShares shares = ids.SharesOfRun(
       cached_rows / cuts, lookups,
-      {.policy = storage.policy,
+      {.keeps = storage.keeps,
        .steps = static_cast<double>(workload.steps),
        .different_steps = static_cast<double>(std::min(workload.steps, workload.steps_of_epoch)),
        .steps_ahead = static_cast<double>(storage.prefetch_steps),

@@ -36,7 +36,7 @@ class Times {
     for (const TableSpec& table : workload_.tables.physical) {
       floats[table.optimizer] += traffic.tables[Raw(table.id)].distinct_rows * table.dim + 1;
     }
-    if (floats.empty()) return "sgd";
+    if (floats.empty()) return "";
     return std::ranges::max_element(floats, {}, [](const auto& entry) { return entry.second; })
         ->first;
   }
@@ -206,7 +206,7 @@ class Exchanges {
     double ms = 0;
     if (shard.updated_rows > 0) {
       const double pushed = shard.pushed_sent_rows * workload_.step.workers / shard.updated_rows;
-      const std::string update = kernels_.Of("update_", optimizer_, "adagrad");
+      const std::string update = kernels_.Of("update_", optimizer_);
       ms += kernels_.Ms(update, {shard.updated_rows, shard.updated_floats / shard.updated_rows}) *
             (1 + kFurtherPush * std::max(0.0, pushed - 1));
     }
@@ -279,7 +279,7 @@ class Exchanges {
   }
 
   void Store(const CacheShares& caches, double beside) {
-    if (workload_.storage.store == "memory") return;
+    if (!workload_.storage.has_files) return;
     double slowest = 0;
     std::vector<double> read(traffic_.shards.size()), bytes(read), written(read);
     for (const PulledRows& pulled : traffic_.pulled) {

@@ -28,16 +28,8 @@ double ZipfMass(double from, double to, double exponent) {
                                 : (std::pow(b, power) - std::pow(a, power)) / power;
 }
 
-// How much of the way from Che's hit rate to that of the rows counted most often; measured
-// (tests/launch/lab/cache_model_test.cc).
-double TowardsTop(const std::string& policy) {
-  if (policy == "lru" || policy == "clock") return 0;
-  if (policy == "dataset") return 1;
-  return policy == "w_tinylfu" ? 0.62 : 0.85;
-}
-
-// The same of all of these policies when rows are read ahead; measured by runs.
-constexpr double kTowardsTopAhead = 0.15;
+// Retention::by_count of every policy that counts, when rows are read ahead; measured by runs.
+constexpr double kByCountAhead = 0.15;
 
 }  // namespace
 
@@ -367,8 +359,8 @@ double IdDistribution::CountedHitRate(double slots, double lookups, double seen)
   return hits / DistinctRows(lookups);
 }
 
-double IdDistribution::HitRate(double slots, double lookups, const std::string& policy) const {
-  return HitRateOf(slots, lookups, std::numeric_limits<double>::infinity(), {.policy = policy});
+double IdDistribution::HitRate(double slots, double lookups, const Retention& keeps) const {
+  return HitRateOf(slots, lookups, std::numeric_limits<double>::infinity(), {.keeps = keeps});
 }
 
 // Rows that come in for a step take slots until others come in for the next one; the rest of the
@@ -378,9 +370,9 @@ double IdDistribution::HitRateOf(double slots, double lookups, double seen,
   if (lookups <= 0) return 1;
   if (slots <= 0) return 0;
   if (slots >= rows_) return 1;
-  const double che = CheHitRate(slots, lookups, use.messages), towards_top = TowardsTop(use.policy);
-  if (towards_top <= 0) return che;
-  if (towards_top >= 1) return std::max(che, TopHitRate(slots, lookups));
+  const double che = CheHitRate(slots, lookups, use.messages), by_count = use.keeps.by_count;
+  if (by_count <= 0) return che;
+  if (by_count >= 1) return std::max(che, TopHitRate(slots, lookups));
   constexpr int kRounds = 4;
   constexpr double kTaken = 0.75;  // of such slots; measured, as above
   double top = che;
@@ -388,12 +380,12 @@ double IdDistribution::HitRateOf(double slots, double lookups, double seen,
     const double fixed = slots - kTaken * (1 - top) * DistinctRows(lookups);
     top = (top + std::max(che, CountedHitRate(std::max(0.0, fixed), lookups, seen))) / 2;
   }
-  return che + towards_top * (top - che);
+  return che + by_count * (top - che);
 }
 
 double IdDistribution::LongRun(double slots, double lookups, const CacheOfRun& use) const {
   if (slots >= rows_) return 1;
-  const bool is_blind = use.policy == "dataset" && !use.knows_frequencies;
+  const bool is_blind = use.keeps.is_fixed && !use.knows_frequencies;
   if (use.steps_ahead <= 0) {
     if (is_blind) return BlindHitRate(slots, lookups);
     if (use.steps <= 0) {
@@ -409,8 +401,8 @@ double IdDistribution::LongRun(double slots, double lookups, const CacheOfRun& u
   // Rows of the next steps stay, whatever the policy. The cache then holds about as many steps
   // ahead as LRU holds back, and the policy has little to decide.
   const double ahead = WholeStepHitRate(slots, lookups);
-  if (is_blind || TowardsTop(use.policy) <= 0) return ahead;
-  return ahead + kTowardsTopAhead * std::max(0.0, TopHitRate(slots, lookups) - ahead);
+  if (is_blind || use.keeps.by_count <= 0) return ahead;
+  return ahead + kByCountAhead * std::max(0.0, TopHitRate(slots, lookups) - ahead);
 }
 
 // Rows are ranked by their numbers, which say nothing of them: those of low numbers stay. Other
@@ -433,7 +425,7 @@ double IdDistribution::BlindHitRate(double slots, double lookups) const {
 RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheOfRun& use) const {
   if (lookups <= 0 || answers_ == nullptr) return {.cached = 1};
   return answers_->shares_of_run.Get(
-      {slots, lookups, TowardsTop(use.policy), use.policy == "dataset" ? 1.0 : 0.0, use.steps,
+      {slots, lookups, use.keeps.by_count, use.keeps.is_fixed ? 1.0 : 0.0, use.steps,
        use.different_steps, use.steps_ahead, use.knows_frequencies ? 1.0 : 0.0, use.messages},
       [&] { return FindSharesOfRun(slots, lookups, use); });
 }

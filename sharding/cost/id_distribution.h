@@ -9,16 +9,16 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "sharding/plans/access_counts.h"
+#include "sharding/rows/retention.h"
 
 namespace rowhouse {
 
 // What a cache of a table looks like to a run, beside its slots.
 struct CacheOfRun {
-  std::string policy = "lrfu";  // a name in CachePolicies(); unknown ones are taken as lrfu
+  Retention keeps;
   // Steps of the run, which begins with an empty cache and rows that nobody has touched; 0: as
   // many as it takes until the shares no longer change.
   double steps = 0;
@@ -27,9 +27,7 @@ struct CacheOfRun {
   // How many messages a shard answers in a step, one after the other. It looks up all rows of a
   // message before those that miss come in. 0: each row is a message.
   double messages = 1;
-  // `dataset` knows the true frequencies only with a file of access counts; otherwise it keeps
-  // rows of low numbers, which is as good as any fixed set.
-  bool knows_frequencies = false;
+  bool knows_frequencies = false;  // the policy has a file of access counts
 };
 
 // Of the distinct rows of a step.
@@ -89,11 +87,9 @@ class IdDistribution {
   IdDistribution Without(double rows, double* share) const;
 
   // The share of distinct rows that are found in a cache of `slots` rows, when each step looks up
-  // `lookups` rows and uses the cache once for each distinct one, in the long run. `policy`: a
-  // name in CachePolicies() ("lru", "clock": Che, Tung and Wang, 2002; "dataset": the most frequent
-  // rows stay; "lfu", "lrfu", "w_tinylfu": those counted most often, in the slots that a step's
-  // misses leave, mixed with Che's by what was measured). In [0, 1].
-  double HitRate(double slots, double lookups, const std::string& policy) const;
+  // `lookups` rows and uses the cache once for each distinct one, in the long run. Rows that
+  // are kept by their counts have the slots that a step's misses leave. In [0, 1].
+  double HitRate(double slots, double lookups, const Retention& keeps) const;
 
   // As HitRate, for the mean step of a run that begins with an empty cache and untouched rows.
   RowShares SharesOfRun(double slots, double lookups, const CacheOfRun& use) const;

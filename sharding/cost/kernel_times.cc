@@ -17,9 +17,9 @@ double KernelTimes::Ms(const std::string& kernel, std::initializer_list<double> 
   return found->second.Predict(std::span(sizes.begin(), sizes.size())) * 1e-6;
 }
 
-std::string KernelTimes::Of(const std::string& stem, const std::string& member,
-                            const std::string& otherwise) const {
-  return stem + (machine_.HasKernel(stem + member) ? member : otherwise);
+std::string KernelTimes::Of(const std::string& stem, const std::string& member) const {
+  const bool has_any = !machine_.HasKernel(stem + member) && machine_.HasKernel(stem + "any");
+  return stem + (has_any ? "any" : member);
 }
 
 Status KernelTimes::status() const {

@@ -17,9 +17,9 @@ class KernelTimes {
   // Milliseconds; 0 if the kernel is missing or a size is 0.
   double Ms(const std::string& kernel, std::initializer_list<double> sizes);
 
-  // `stem` + `member`, or, if the machine lacks that kernel, `stem` + `otherwise`.
-  std::string Of(const std::string& stem, const std::string& member,
-                 const std::string& otherwise) const;
+  // The kernel `stem` + `member`, or, if the machine has it and not that one, `stem` + "any": what
+  // a typical machine takes for any member of the family.
+  std::string Of(const std::string& stem, const std::string& member) const;
 
   const Machine& machine() const { return machine_; }
 

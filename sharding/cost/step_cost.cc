@@ -58,7 +58,7 @@ class Prediction {
 
   // Workers look ahead from the first step that waited for a read on.
   double ShareOfStepsThatRead() const {
-    if (workload_.storage.prefetch_steps == 0 || workload_.storage.store == "memory") return 0;
+    if (workload_.storage.prefetch_steps == 0 || !workload_.storage.has_files) return 0;
     const auto steps = static_cast<double>(workload_.steps);
     double share = 0;
     for (size_t t = 0; t < caches_.tables.size(); ++t) {
@@ -143,10 +143,10 @@ class Prediction {
       node.bytes_out += (shard.pull_reply_bytes + shard.push_reply_bytes) * workers();
       node.pull_bytes += (shard.pull_request_bytes + shard.pull_reply_bytes) * workers();
       // In memory there are all rows that were touched, beside caches or in them.
-      node.memory_bytes += workload_.storage.store == "memory"
+      node.memory_bytes += !workload_.storage.has_files
                                ? std::max(caches_.memory_bytes[s], caches_.shard_bytes[s])
                                : caches_.memory_bytes[s];
-      node.disk_bytes += workload_.storage.store == "memory" ? 0 : caches_.shard_bytes[s];
+      node.disk_bytes += !workload_.storage.has_files ? 0 : caches_.shard_bytes[s];
       const ShardWork& work = exchange_.shards[s];
       node.pull_ms += work.pull + work.store;
       node.push_ms += work.push;

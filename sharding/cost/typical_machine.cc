@@ -72,7 +72,7 @@ void AddWorkerKernels(Machine* machine) {
         {Axis("samples", 1, 1e6), Axis("inputs", 1, 1e4), Axis("outputs", 1, 1e4)},
         [forward](Sizes s) { return 5'000 + (forward ? 2 : 4) * s[0] * s[1] * s[2] / kGflops; });
   }
-  for (const char* const name : {"interaction_dot", "interaction_dcn"}) {
+  for (const char* const name : {"interaction_dot", "interaction_dcn", "interaction_any"}) {
     // With the square of the vectors, which corners alone would not show.
     kernels[name] =
         Kernel({Axis("samples", 1, 1e6),
@@ -85,10 +85,8 @@ void AddWorkerKernels(Machine* machine) {
   kernels["interaction_cat"] =
       Kernel({Axis("samples", 1, 1e6), Axis("vectors", 1, 1024), Axis("width", 1, 1024)},
              [](Sizes s) { return 2'000 + 0.3 * s[0] * s[1] * s[2]; });
-  for (const char* const name : {"sgd", "adagrad", "adam", "adamw", "momentum"}) {
-    kernels[std::string("dense_update_") + name] =
-        Kernel({Axis("floats", 1, 1e9)}, [](Sizes s) { return 3'000 + 1.0 * s[0]; });
-  }
+  kernels["dense_update_any"] =
+      Kernel({Axis("floats", 1, 1e9)}, [](Sizes s) { return 3'000 + 1.0 * s[0]; });
   kernels["allreduce"] = Kernel({Axis("workers", 2, 1024), Axis("floats", 1, 1e9)},
                                 [](Sizes s) { return 20'000 + 500 * s[0] + 3.0 * s[1]; });
 }
@@ -153,12 +151,8 @@ Machine Machine::Typical() {
                        {"put_rows_per_s", {800'000, "rows/s", 0}}};
   AddExchange(&machine, "pull", 40, 0.8);
   AddExchange(&machine, "push", 40, 0.8);
-  for (const char* const optimizer :
-       {"sgd", "adagrad", "rowwise_adagrad", "momentum", "adam", "lazy_adam", "ftrl"}) {
-    machine.kernels[std::string("update_") + optimizer] =
-        Kernel({Axis("rows", 1, 1e6), Axis("dim", 1, 1024)},
-               [](Sizes s) { return 10'000 + s[0] * (40 + 0.5 * s[1]); });
-  }
+  machine.kernels["update_any"] = Kernel({Axis("rows", 1, 1e6), Axis("dim", 1, 1024)},
+                                         [](Sizes s) { return 10'000 + s[0] * (40 + 0.5 * s[1]); });
   machine.kernels["bags_update"] =
       Kernel({Axis("bags", 1, 1e6), Axis("bag_length", 0.01, 1000), Axis("dim", 1, 1024)},
              [](Sizes s) { return 10'000 + s[0] * s[1] * (40 + 0.5 * s[2]); });

@@ -118,12 +118,12 @@ class Phases {
     }
     result_.phases.mlp += samples() * factors_.loss_ns_per_sample * 1e-6;
     const double of_piece = samples() / pieces();
-    const std::string interaction = times_.Of("interaction_", dense.interaction, "cat");
+    const std::string interaction = times_.Of("interaction_", dense.interaction);
     result_.phases.interaction =
         factors_.interaction * pieces() *
         times_.Ms(interaction,
                   {of_piece, static_cast<double>(dense.vectors), static_cast<double>(dense.width)});
-    const std::string update = times_.Of("dense_update_", dense.optimizer, "adagrad");
+    const std::string update = times_.Of("dense_update_", dense.optimizer);
     result_.phases.dense_update =
         factors_.dense_update * times_.Ms(update, {result_.allreduce_floats});
   }

@@ -13,6 +13,7 @@
 #include "sharding/cost/id_distribution.h"
 #include "sharding/cost/lookups_by_row.h"
 #include "sharding/plans/plan_traffic.h"
+#include "sharding/rows/retention.h"
 #include "sharding/tables/embedding_tables.h"
 
 namespace rowhouse {
@@ -31,14 +32,14 @@ struct DenseShape {
 };
 
 struct StorageShape {
-  std::string store = "rocksdb";  // or memory
-  uint64_t cache_bytes = 0;       // of a PS node
-  std::string policy = "lrfu";
-  bool knows_frequencies = false;     // the policy has a file of access counts
-  double cache_ratio = 1.0;           // at most this share of a slice's rows is cached
-  bool reads_from_page_cache = true;  // the files fit the host's memory
-  bool has_rows = false;              // the run goes on: rows that it touches were stored before
-  uint32_t prefetch_steps = 8;        // steps ahead, at most, that rows are read
+  bool has_files = true;                 // rows are stored; otherwise all of them stay in memory
+  uint64_t cache_bytes = 0;              // of a PS node
+  Retention keeps = {.by_count = 0.85};  // by its policy; that of the default one
+  bool knows_frequencies = false;        // the policy has a file of access counts
+  double cache_ratio = 1.0;              // at most this share of a slice's rows is cached
+  bool reads_from_page_cache = true;     // the files fit the host's memory
+  bool has_rows = false;                 // the run goes on: rows that it touches were stored before
+  uint32_t prefetch_steps = 8;           // steps ahead, at most, that rows are read
 };
 
 struct Workload {

@@ -51,7 +51,7 @@ class Choice {
 
   std::vector<std::optional<double>> Choose() {
     std::vector<std::optional<double>> shares(plan_.tables());
-    if (workload_.storage.store == "memory" || budget_ < 1) return shares;
+    if (!workload_.storage.has_files || budget_ < 1) return shares;
     CollectCandidates();
     if (candidates_.empty()) return shares;
     for (Candidate& one : candidates_) Begin(&one);

@@ -30,7 +30,6 @@ constexpr double kUnseen = 2e-3;
 // A strategy that divides every table makes no more slices than this.
 constexpr uint64_t kMostSlices = 20'000;
 // No plan is made even at the price of a longer step than this strategy's. It is always tried.
-constexpr std::string_view kLpt = "table_wise_lpt";
 constexpr std::string_view kMadeEven = ", made even";
 
 double LargestLoad(const StepCost& cost) {
@@ -64,7 +63,7 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
   }
   const StorageShape& storage = workload.storage;
   const bool is_cached =
-      storage.store != "memory" && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
+      storage.has_files && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
   const size_t tables = workload.tables.physical.size();
   const size_t of_table = is_cached ? 20 : 1 + tables / kTooManyTables;
   most_tried_ = std::max<uint64_t>(kFewTried, kMostWork / (tables * of_table + shards_));
@@ -140,13 +139,16 @@ Status PlanChoice::TryStrategies() {
   std::ranges::fill(tables.pool_on, "");
   const size_t physical = tables.physical.size();
   std::vector<std::string> names = ShardingStrategies().Names();
-  std::ranges::stable_partition(names, [](const std::string& name) { return name == kLpt; });
+  const auto declared = [](const std::string& name) -> const StrategyDeclaration& {
+    return ShardingStrategies().DeclarationOf(name);
+  };
+  std::ranges::stable_partition(names,
+                                [&](const auto& name) { return declared(name).is_baseline; });
   for (const std::string& name : names) {
-    const bool divides = name.find("table_wise") == std::string::npos && name != "fair";
-    if ((tried_ >= most_tried_ && name != kLpt) || (divides && physical * shards_ > kMostSlices))
-      continue;
-    if (name == "replicated" && !options_.may_replicate) continue;
-    if (divides && name != "replicated" && !options_.may_split) continue;
+    const auto [divides, copies, is_baseline] = declared(name);
+    if (tried_ >= most_tried_ && !is_baseline) continue;
+    if (divides && (!options_.may_split || physical * shards_ > kMostSlices)) continue;
+    if (copies && !options_.may_replicate) continue;
     PlanOptions made{.shards = shards_, .strategy = name, .options = {}, .capacities = {}};
     made.options.hot_rows = options_.hot_rows;
     made.accesses = workload_.accesses.get();
@@ -158,7 +160,7 @@ Status PlanChoice::TryStrategies() {
     });
     if (is_allowed) {
       RETURN_IF_ERROR(Try(plan.value(), name));
-      if (name == kLpt) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
+      if (is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
     }
     if (!options_.may_pool_on_shards) continue;
     for (const bool only_where_better : {true, false}) {
@@ -167,7 +169,7 @@ Status PlanChoice::TryStrategies() {
           pooled.tables(), [](const TableParts& table) { return table.placement.pools_on_shards; });
       if (!is_any) continue;
       RETURN_IF_ERROR(Try(pooled, name + ", pooled on shards"));
-      if (name == kLpt) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
+      if (is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
     }
   }
   return OkStatus();

@@ -43,7 +43,7 @@ class Planner {
  private:
   static NodeLimits LimitsOf(const Workload& workload, const ClusterShape& cluster,
                              const Machine& machine, const PlannerOptions& options) {
-    const bool is_memory = workload.storage.store == "memory";
+    const bool is_memory = !workload.storage.has_files;
     NodeLimits limits{.row_bytes = is_memory ? cluster.ps_memory_bytes : cluster.ps_disk_bytes,
                       .what = is_memory ? "memory" : "disk",
                       .worker_bytes = WorkerMemoryLimit(cluster, machine)};
@@ -116,7 +116,7 @@ class Planner {
   // it is spread once more with what lies between, and so on.
   Status SpreadAnew(bool by_rows) {
     constexpr int kRounds = 6;
-    const bool reads = workload_.storage.store != "memory";
+    const bool reads = workload_.storage.has_files;
     std::vector<double> read_shares;
     for (const TableCost& table : choice_.cost().tables) read_shares.push_back(table.read_share);
     for (int round = 0; round < (reads ? kRounds : 1); ++round) {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sharding/cost/bag_times.h"
+#include "sharding/cost/kernel_times.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
@@ -47,11 +48,11 @@ void TableForms::CountUses() {
     use.updated = workload_.of_table[Raw(table.id)].DistinctRows(use.lookups * cluster_.workers);
     use.is_trained = !tables.is_frozen[Raw(table.id)];
     use.record_bytes = RecordBytes(table);
-    if (workload_.storage.store != "memory" && !tables.on_workers[Raw(table.id)]) {
+    if (workload_.storage.has_files && !tables.on_workers[Raw(table.id)]) {
       const double slots = static_cast<double>(workload_.storage.cache_bytes) * cluster_.ps /
                            std::max(1.0, cached_tables) / static_cast<double>(use.record_bytes);
       const double hits = workload_.of_table[Raw(table.id)].HitRate(
-          slots, use.lookups * cluster_.workers, workload_.storage.policy);
+          slots, use.lookups * cluster_.workers, workload_.storage.keeps);
       use.missed = use.updated * (1 - std::clamp(hits, 0.0, 1.0));
     }
     rows += use.distinct;
@@ -117,8 +118,7 @@ double TableForms::RowPushMs(const TableSpec& table, const std::string& side) co
 double TableForms::UpdateMs(const TableSpec& table, double distinct, double updated) const {
   constexpr double kFurtherPush = 0.3;
   if (!use(table.id).is_trained || updated <= 0) return 0.0;
-  const bool is_measured = machine_.HasKernel("update_" + table.optimizer);
-  const std::string kernel = "update_" + (is_measured ? table.optimizer : "adagrad");
+  const std::string kernel = KernelTimes(machine_).Of("update_", table.optimizer);
   const double pushes = distinct * cluster_.workers / updated;
   return updated * SlopeMs(kernel, rows_of_message_, table.dim) *
          (1 + kFurtherPush * std::max(0.0, pushes - 1));

@@ -11,8 +11,8 @@
 
 namespace rowhouse {
 
-Registry<ShardingStrategy, NoStrategyOptions>& ShardingStrategies() {
-  static auto& registry = *new Registry<ShardingStrategy, NoStrategyOptions>("sharding strategy");
+StrategyRegistry& ShardingStrategies() {
+  static auto& registry = *new StrategyRegistry("sharding strategy");
   return registry;
 }
 

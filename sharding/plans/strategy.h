@@ -66,18 +66,28 @@ class ShardingStrategy {
   virtual Result<Placed> Place(const StrategyRequest& request) const = 0;
 };
 
+// What a strategy says of itself, for code that knows strategies only by name.
+struct StrategyDeclaration {
+  bool divides_tables = false;     // every table, into about a slice for each shard
+  bool copies_to_workers = false;  // tables whole, to every worker
+  // Planners try it first, however few plans they may try, and say how much better theirs is.
+  bool is_baseline = false;
+};
+
 struct NoStrategyOptions {};
-Registry<ShardingStrategy, NoStrategyOptions>& ShardingStrategies();
+using StrategyRegistry = Registry<ShardingStrategy, NoStrategyOptions, StrategyDeclaration>;
+StrategyRegistry& ShardingStrategies();
 
 // `own`: options that the strategy declares itself; Place finds them in request.options.own.
 template <typename Member>
-bool AddShardingStrategy(const std::string& name, std::vector<DeclaredOption> own = {}) {
+bool AddShardingStrategy(const std::string& name, StrategyDeclaration declaration,
+                         std::vector<DeclaredOption> own = {}) {
   return ShardingStrategies().Add(
       name,
       [](const NoStrategyOptions&) -> Result<std::unique_ptr<ShardingStrategy>> {
         return std::unique_ptr<ShardingStrategy>(std::make_unique<Member>());
       },
-      std::move(own));
+      std::move(own), declaration);
 }
 
 // ---- Functions for strategies -------------------------------------------------------------------

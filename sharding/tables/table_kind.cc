@@ -1,7 +1,6 @@
 #include "sharding/tables/table_kind.h"
 
 #include <algorithm>
-#include <map>
 
 #include "common/nearest_name.h"
 
@@ -19,39 +18,23 @@ void TableKind::Assign(std::span<const uint64_t>, std::span<uint32_t> groups) co
   std::fill(groups.begin(), groups.end(), 0u);
 }
 
-Registry<TableKind, KindContext>& TableKinds() {
-  static Registry<TableKind, KindContext> registry("table kind");
+KindRegistry& TableKinds() {
+  static KindRegistry registry("table kind");
   return registry;
 }
 
-namespace {
-
-std::map<std::string, KindDeclaration>& Declarations() {
-  static std::map<std::string, KindDeclaration> declarations;
-  return declarations;
-}
-
-}  // namespace
-
 bool AddTableKind(const std::string& name, KindDeclaration declaration,
-                  Registry<TableKind, KindContext>::Factory factory) {
+                  KindRegistry::Factory factory) {
   const auto is_option = [&](const std::string& option) {
     return std::ranges::count(declaration.options, option) > 0;
   };
   CHECK(declaration.rows_option.empty() || is_option(declaration.rows_option)) << name;
   CHECK(std::ranges::all_of(declaration.outside_digest, is_option)) << name;
-  Declarations()[name] = std::move(declaration);
-  return TableKinds().Add(name, std::move(factory));
-}
-
-const KindDeclaration& DeclarationOfKind(const std::string& kind) {
-  static const KindDeclaration kNone;
-  const auto found = Declarations().find(kind);
-  return found == Declarations().end() ? kNone : found->second;
+  return TableKinds().Add(name, std::move(factory), /*own=*/{}, std::move(declaration));
 }
 
 const std::vector<std::string>& KindOptionNames(const std::string& kind) {
-  return DeclarationOfKind(kind).options;
+  return TableKinds().DeclarationOf(kind).options;
 }
 
 const std::string* KindOptionReader::Find(const std::string& name) {

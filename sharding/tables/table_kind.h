@@ -89,9 +89,6 @@ struct KindContext {
   std::span<const LogicalTable> model;
 };
 
-// Make returns kUsage, with the table's name, if the kind cannot hold such a table.
-Registry<TableKind, KindContext>& TableKinds();
-
 // What a kind says of itself when it registers, for code that knows kinds only by name.
 struct KindDeclaration {
   std::vector<std::string> options = {};  // names of the options that it reads
@@ -104,14 +101,21 @@ struct KindDeclaration {
   // each set of options that this returns. `dim`: floats of a row; `of_model`: the options that the
   // model's tables of this kind have. Null: once, with the default options.
   std::vector<KindOptions> (*sizes_to_ask)(uint32_t dim, const KindOptions& of_model) = nullptr;
+  // Id i is row i of its only part, as long as ids are below the rows.
+  bool has_row_for_each_id = false;
+  // Ids that share a row do so by chance, as a hash has it; otherwise a division deals them evenly.
+  bool shares_rows_by_chance = false;
+  // Tables of this kind that share a physical table have rows of their own in it.
+  bool lies_beside_others = false;
 };
+
+using KindRegistry = Registry<TableKind, KindContext, KindDeclaration>;
+// Make returns kUsage, with the table's name, if the kind cannot hold such a table.
+KindRegistry& TableKinds();
 
 // Registers a member.
 bool AddTableKind(const std::string& name, KindDeclaration declaration,
-                  Registry<TableKind, KindContext>::Factory factory);
-
-// Of a registered kind; an empty one for an unknown name.
-const KindDeclaration& DeclarationOfKind(const std::string& kind);
+                  KindRegistry::Factory factory);
 
 // The options of a registered kind; none for an unknown name.
 const std::vector<std::string>& KindOptionNames(const std::string& kind);

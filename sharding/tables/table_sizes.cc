@@ -152,7 +152,7 @@ ShardBytes FullestShard(const EmbeddingTables& tables, uint32_t shards) {
 }
 
 Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
-  const std::string& rows_option = DeclarationOfKind(like.kind).rows_option;
+  const std::string& rows_option = TableKinds().DeclarationOf(like.kind).rows_option;
   const bool has_buckets = !rows_option.empty();
   const auto measure = [&](uint64_t size) {
     like.rows = has_buckets ? kMaxRows : size;

@@ -22,7 +22,7 @@ class Dice final : public CachePolicy {
   uint64_t choices_ = 0;
 };
 
-REGISTER_MEMBER(CachePolicies().Add<Dice>("dice", {kStride}));
+REGISTER_MEMBER(CachePolicies().Add<Dice>("dice", Retention{.by_count = 0}, {kStride}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -33,7 +33,7 @@ class ScaledSum final : public Interaction {
   const float scale_;
 };
 
-REGISTER_MEMBER(Interactions().Add<ScaledSum>("scaled_sum", {kScale}));
+REGISTER_MEMBER(Interactions().Add<ScaledSum>("scaled_sum", InteractionDeclaration{}, {kScale}));
 
 }  // namespace
 }  // namespace rowhouse

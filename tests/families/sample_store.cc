@@ -61,7 +61,7 @@ class Mirrored final : public RowStore {
   uint64_t rows_read_ = 0, rows_written_ = 0;
 };
 
-REGISTER_MEMBER(RowStores().Add<Mirrored>("mirrored", {kCopies}));
+REGISTER_MEMBER(RowStores().Add<Mirrored>("mirrored", StoreDeclaration{}, {kCopies}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -19,7 +19,7 @@ class Zigzag final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<Zigzag>("zigzag", {kStart}));
+REGISTER_MEMBER(AddShardingStrategy<Zigzag>("zigzag", {}, {kStart}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -21,6 +21,40 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"launch", {"common", "sharding", "ps", "worker", "launch"}},
 };
 
+// The rooms (folders) of each floor, from the ground up: a file includes its own room and those
+// before it. Every folder has its line here; folders within a room belong to it.
+const std::vector<std::string> kRooms = {
+    "common",           "common/kernels",     "common/wire",      "common/transport",
+
+    "sharding/rows",    "sharding/tables",    "sharding/plans",   "sharding/cost",
+    "sharding/planner", "sharding/simulator",
+
+    "ps/cache",         "ps/store",           "ps/log",           "ps/shard",
+    "ps/node",
+
+    "worker/data",      "worker/dense",       "worker/embedding", "worker/mpi",
+    "worker/client",    "worker/train",
+};
+// The rooms of launch have no order yet.
+constexpr std::string_view kWithoutOrder = "launch";
+
+// "sharding/rows/optimizers/sgd.cc" -> "sharding/rows".
+std::string RoomOf(const std::string& path) {
+  const size_t floor = path.find('/');
+  const size_t room = path.find('/', floor + 1);
+  return path.substr(0, room == std::string::npos ? floor : room);
+}
+
+// A sentence if a file of the room of `path` must not include `header`; "": it may.
+std::string WhyNotInRoom(const std::string& path, const std::string& header) {
+  const std::string from = RoomOf(path), to = RoomOf(header);
+  const std::string floor = path.substr(0, path.find('/'));
+  if (floor != header.substr(0, header.find('/')) || floor == kWithoutOrder) return "";
+  const auto own = std::ranges::find(kRooms, from), other = std::ranges::find(kRooms, to);
+  if (own == kRooms.end()) return "room " + from + " has no line in kRooms";
+  return other <= own ? "" : "room " + from + " stands below " + to + ": " + header;
+}
+
 // A library that only some files may include, so that it can be replaced in one place. A header is
 // the library's, and a file is of its home, if its name begins so. version.cc asks all for theirs.
 struct Home {
@@ -111,6 +145,9 @@ std::vector<std::string> BrokenRules(const std::string& path, const std::string&
     if (!kMayInclude.at(floor).contains(to)) {
       broken.push_back(where + "floor " + floor + " must not include " + to + ": " + header);
     }
+    if (const std::string why = WhyNotInRoom(path, header); !why.empty()) {
+      broken.push_back(where + why);
+    }
   }
   return broken;
 }
@@ -148,6 +185,16 @@ TEST(Floors, AnIncludeUpwardsIsNamed) {
   EXPECT_THAT(BrokenRules("launch/x.cc", "#include \"tests/testing/testing.h\"\n"),
               testing::SizeIs(1));
   EXPECT_THAT(BrokenRules("launch/x.cc", "#include \"ps/a.h\"\n#include \"worker/b.h\"\n"),
+              testing::IsEmpty());
+}
+
+TEST(Floors, AnIncludeFromALowerRoomIsNamed) {
+  EXPECT_THAT(BrokenRules("sharding/rows/x.cc", "#include \"sharding/plans/plan.h\"\n"),
+              testing::ElementsAre("sharding/rows/x.cc:1: room sharding/rows stands below "
+                                   "sharding/plans: sharding/plans/plan.h"));
+  EXPECT_THAT(BrokenRules("ps/attic/x.cc", "#include \"ps/cache/row_cache.h\"\n"),
+              testing::ElementsAre("ps/attic/x.cc:1: room ps/attic has no line in kRooms"));
+  EXPECT_THAT(BrokenRules("sharding/plans/strategies/x.cc", "#include \"sharding/rows/a.h\"\n"),
               testing::IsEmpty());
 }
 

@@ -2,8 +2,8 @@
 
 namespace rowhouse {
 
-Registry<Interaction, InteractionOptions>& Interactions() {
-  static Registry<Interaction, InteractionOptions> registry("interaction");
+InteractionRegistry& Interactions() {
+  static InteractionRegistry registry("interaction");
   return registry;
 }
 

@@ -32,9 +32,6 @@ class Interaction {
   // Floats of one sample's result.
   virtual uint32_t width() const = 0;
 
-  // Whether vectors may differ in width; otherwise all are as wide as t_0.
-  virtual bool takes_any_widths() const { return false; }
-
   // Interactions with parameters add their blocks here, once; the owner allocates `parameters`,
   // which outlives them, before the first Forward. Backward overwrites their gradients.
   virtual void AddParameters(DenseParameters* /*parameters*/) {}
@@ -47,6 +44,17 @@ class Interaction {
   virtual void Backward(const float* dz, size_t samples, std::span<float* const> gradients) = 0;
 };
 
-Registry<Interaction, InteractionOptions>& Interactions();
+// What an interaction says of itself, for code that knows it only by name.
+struct InteractionDeclaration {
+  // Vectors may differ in width; otherwise all are as wide as t_0.
+  bool takes_any_widths = false;
+  // Reads InteractionOptions::itself.
+  bool pairs_itself = false;
+  // Its work grows with the square of a sample's floats: calibration measures smaller sizes.
+  bool multiplies_matrices = false;
+};
+
+using InteractionRegistry = Registry<Interaction, InteractionOptions, InteractionDeclaration>;
+InteractionRegistry& Interactions();
 
 }  // namespace rowhouse

@@ -18,8 +18,7 @@ Status CheckWidths(const char* name, const std::vector<uint32_t>& widths) {
 
 // Pooled rows and the bottom MLP's output meet in the interaction.
 Status CheckVectors(const ModelSpec& spec) {
-  const InteractionOptions options = spec.interaction_options();
-  if (Interactions().Make(spec.interaction, options).value()->takes_any_widths()) return OkStatus();
+  if (Interactions().DeclarationOf(spec.interaction).takes_any_widths) return OkStatus();
   const uint32_t want = spec.bottom_mlp.back();
   for (uint32_t k = 0; k < spec.features(); ++k) {
     const uint32_t width = spec.feature_widths[k];
@@ -78,7 +77,7 @@ Status ModelSpec::Validate() const {
     return UsageError("dcn_num_layers={} and dcn_low_rank_dim={} must be 1 or more", dcn_num_layers,
                       dcn_low_rank_dim);
   }
-  if (interaction_itself && interaction != "dot") {
+  if (interaction_itself && !Interactions().DeclarationOf(interaction).pairs_itself) {
     return UsageError("arch_interaction_itself needs arch_interaction_op=dot; it is \"{}\"",
                       interaction);
   }

@@ -54,7 +54,9 @@ class Bf16 final : public MeasuredKernel {
   std::unordered_map<int, memory> matrices_;
 };
 
-REGISTER_MEMBER(MeasuredKernels().Add<Bf16>("fully_connected_bf16"));
+REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+  kernels.Add<Bf16>("fully_connected_bf16");
+}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -50,15 +50,14 @@ class Data final : public MeasuredKernel {
   Batch batch_;
 };
 
-REGISTER_MEMBER([] {
+REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
   for (const char* name : {"synthetic", kUniform, "random"}) {
-    MeasuredKernels().Add(std::string("data_") + name,
-                          [name](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
-                            return std::unique_ptr<MeasuredKernel>(std::make_unique<Data>(name));
-                          });
+    kernels.Add(std::string("data_") + name,
+                [name](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
+                  return std::unique_ptr<MeasuredKernel>(std::make_unique<Data>(name));
+                });
   }
-  return true;
-}());
+}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -85,10 +85,11 @@ class FullyConnected final : public MeasuredKernel {
 
 class InteractionKernel final : public MeasuredKernel {
  public:
-  explicit InteractionKernel(std::string name) : name_(std::move(name)) {}
+  explicit InteractionKernel(const std::string& name)
+      : name_(name), is_costly_(Interactions().DeclarationOf(name).multiplies_matrices) {}
   std::vector<std::string> figures() const override { return {"interaction_" + name_}; }
   std::vector<KernelAxis> grid() const override {
-    if (name_ == "dcn") {
+    if (is_costly_) {
       return {{"samples", {16, 256, 2048}}, {"vectors", {2, 8, 27}}, {"width", {8, 32, 64}}};
     }
     return {{"samples", {1, 16, 128, 1024, 4096}},
@@ -96,7 +97,7 @@ class InteractionKernel final : public MeasuredKernel {
             {"width", {4, 16, 32, 64, 128}}};
   }
   std::vector<std::vector<double>> held_out() const override {
-    if (name_ == "dcn") return {{128, 4, 16}, {1000, 16, 16}};
+    if (is_costly_) return {{128, 4, 16}, {1000, 16, 16}};
     return {{64, 27, 16}, {512, 9, 24}, {2048, 14, 32}, {2048, 27, 48}, {700, 5, 100}};
   }
   std::vector<std::string> judged_as() const override { return {"interaction"}; }
@@ -134,6 +135,7 @@ class InteractionKernel final : public MeasuredKernel {
 
  private:
   const std::string name_;
+  const bool is_costly_;
   size_t samples_ = 0;
   std::unique_ptr<DenseParameters> dense_;
   std::unique_ptr<MatrixProducts> products_;
@@ -183,21 +185,21 @@ class DenseUpdate final : public MeasuredKernel {
 };
 
 template <typename Kernel>
-bool Add(const std::string& prefix, const char* member) {
-  return MeasuredKernels().Add(
-      prefix + member, [member](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
-        return std::unique_ptr<MeasuredKernel>(std::make_unique<Kernel>(member));
-      });
+void AddEach(const std::string& prefix, const std::vector<std::string>& members,
+             KernelRegistry* kernels) {
+  for (const std::string& member : members) {
+    kernels->Add(prefix + member,
+                 [member](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
+                   return std::unique_ptr<MeasuredKernel>(std::make_unique<Kernel>(member));
+                 });
+  }
 }
 
-REGISTER_MEMBER([] {
-  MeasuredKernels().Add<FullyConnected>("fully_connected");
-  for (const char* name : {"cat", "dcn", "dot"}) Add<InteractionKernel>("interaction_", name);
-  for (const char* name : {"adagrad", "adam", "adamw", "momentum", "sgd"}) {
-    Add<DenseUpdate>("dense_update_", name);
-  }
-  return true;
-}());
+REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+  kernels.Add<FullyConnected>("fully_connected");
+  AddEach<InteractionKernel>("interaction_", Interactions().Names(), &kernels);
+  AddEach<DenseUpdate>("dense_update_", DenseOptimizers().Names(), &kernels);
+}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -188,20 +188,16 @@ class CachedRows final : public MeasuredKernel {
   uint64_t steps_ = 0, step_ = 0;
 };
 
-REGISTER_MEMBER([] {
-  MeasuredKernels().Add<Exchange>("exchange");
-  MeasuredKernels().Add<CachedRows>("cached_rows");
-  // Not all names of Optimizers() may be there yet when this file registers.
-  for (const char* optimizer :
-       {"sgd", "adagrad", "rowwise_adagrad", "adam", "lazy_adam", "momentum", "ftrl"}) {
-    MeasuredKernels().Add(
-        std::string("update_") + optimizer,
-        [optimizer](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
-          return std::unique_ptr<MeasuredKernel>(std::make_unique<Update>(optimizer));
-        });
+REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+  kernels.Add<Exchange>("exchange");
+  kernels.Add<CachedRows>("cached_rows");
+  for (const std::string& optimizer : Optimizers().Names()) {
+    kernels.Add("update_" + optimizer,
+                [optimizer](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
+                  return std::unique_ptr<MeasuredKernel>(std::make_unique<Update>(optimizer));
+                });
   }
-  return true;
-}());
+}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -128,8 +128,11 @@ class RowGradients final : public MeasuredKernel {
   size_t size_ = 0;
 };
 
-REGISTER_MEMBER(MeasuredKernels().Add<Merge>("merge") && MeasuredKernels().Add<Lookup>("lookup") &&
-                MeasuredKernels().Add<RowGradients>("row_gradients"));
+REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+  kernels.Add<Merge>("merge");
+  kernels.Add<Lookup>("lookup");
+  kernels.Add<RowGradients>("row_gradients");
+}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -124,8 +124,10 @@ class BagsOnShards final : public MeasuredKernel {
   size_t next_ = 0;
 };
 
-REGISTER_MEMBER(MeasuredKernels().Add<Tables>("tables") &&
-                MeasuredKernels().Add<BagsOnShards>("bags"));
+REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+  kernels.Add<Tables>("tables");
+  kernels.Add<BagsOnShards>("bags");
+}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -31,7 +31,7 @@ class Clock final : public CachePolicy {
   }
 };
 
-REGISTER_MEMBER(CachePolicies().Add<Clock>("clock"));
+REGISTER_MEMBER(CachePolicies().Add<Clock>("clock", Retention{.by_count = 0}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -35,7 +35,8 @@ class DatasetRanks final : public CachePolicy {
   const std::shared_ptr<const RowAccessCounts> access_counts_;
 };
 
-REGISTER_MEMBER(CachePolicies().Add<DatasetRanks>("dataset"));
+REGISTER_MEMBER(CachePolicies().Add<DatasetRanks>("dataset",
+                                                  Retention{.by_count = 1, .is_fixed = true}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -41,7 +41,7 @@ class Lfu final : public CachePolicy {
   HalfLife half_life_;
 };
 
-REGISTER_MEMBER(CachePolicies().Add<Lfu>("lfu"));
+REGISTER_MEMBER(CachePolicies().Add<Lfu>("lfu", Retention{.by_count = 0.85}));
 
 }  // namespace
 }  // namespace rowhouse

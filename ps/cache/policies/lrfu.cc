@@ -105,7 +105,7 @@ class Lrfu final : public CachePolicy {
   std::array<int64_t, 20 * kPerOctave> increase_;  // log2(1 + 2^(-d / kPerOctave))
 };
 
-REGISTER_MEMBER(CachePolicies().Add<Lrfu>("lrfu"));
+REGISTER_MEMBER(CachePolicies().Add<Lrfu>("lrfu", Retention{.by_count = 0.85}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -43,7 +43,7 @@ class Lru final : public CachePolicy {
   int group_bits_ = 0;
 };
 
-REGISTER_MEMBER(CachePolicies().Add<Lru>("lru"));
+REGISTER_MEMBER(CachePolicies().Add<Lru>("lru", Retention{.by_count = 0}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -103,7 +103,7 @@ class WTinyLfu final : public CachePolicy {
   uint64_t group_ = 1;  // uses told apart
 };
 
-REGISTER_MEMBER(CachePolicies().Add<WTinyLfu>("w_tinylfu"));
+REGISTER_MEMBER(CachePolicies().Add<WTinyLfu>("w_tinylfu", Retention{.by_count = 0.62}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -65,7 +65,7 @@ class MemoryStore final : public RowStore {
   std::atomic<uint64_t> rows_written_ = 0;
 };
 
-REGISTER_MEMBER(RowStores().Add<MemoryStore>("memory"));
+REGISTER_MEMBER(RowStores().Add<MemoryStore>("memory", StoreDeclaration{.has_files = false}));
 
 }  // namespace
 }  // namespace rowhouse

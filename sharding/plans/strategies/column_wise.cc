@@ -35,7 +35,7 @@ class ColumnWise final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<ColumnWise>("column_wise"));
+REGISTER_MEMBER(AddShardingStrategy<ColumnWise>("column_wise", {.divides_tables = true}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -17,7 +17,7 @@ class DimGreedy final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<DimGreedy>("dim_greedy"));
+REGISTER_MEMBER(AddShardingStrategy<DimGreedy>("dim_greedy", {}));
 
 }  // namespace
 }  // namespace rowhouse

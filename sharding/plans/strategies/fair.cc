@@ -27,7 +27,7 @@ class Fair final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<Fair>("fair"));
+REGISTER_MEMBER(AddShardingStrategy<Fair>("fair", {}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -55,7 +55,7 @@ class Grid final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<Grid>("grid"));
+REGISTER_MEMBER(AddShardingStrategy<Grid>("grid", {.divides_tables = true}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -18,7 +18,7 @@ class LookupGreedy final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<LookupGreedy>("lookup_greedy"));
+REGISTER_MEMBER(AddShardingStrategy<LookupGreedy>("lookup_greedy", {}));
 
 }  // namespace
 }  // namespace rowhouse

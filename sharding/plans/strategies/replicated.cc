@@ -17,7 +17,7 @@ class Replicated final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<Replicated>("replicated"));
+REGISTER_MEMBER(AddShardingStrategy<Replicated>("replicated", {.copies_to_workers = true}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -36,7 +36,7 @@ class RowWise final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<RowWise>("row_wise"));
+REGISTER_MEMBER(AddShardingStrategy<RowWise>("row_wise", {.divides_tables = true}));
 
 }  // namespace
 }  // namespace rowhouse

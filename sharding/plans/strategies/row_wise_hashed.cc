@@ -29,7 +29,7 @@ class RowWiseHashed final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<RowWiseHashed>("row_wise_hashed"));
+REGISTER_MEMBER(AddShardingStrategy<RowWiseHashed>("row_wise_hashed", {.divides_tables = true}));
 
 }  // namespace
 }  // namespace rowhouse

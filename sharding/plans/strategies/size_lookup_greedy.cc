@@ -21,7 +21,7 @@ class SizeLookupGreedy final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<SizeLookupGreedy>("size_lookup_greedy"));
+REGISTER_MEMBER(AddShardingStrategy<SizeLookupGreedy>("size_lookup_greedy", {}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -166,7 +166,7 @@ class SkewAware final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<SkewAware>("skew_aware"));
+REGISTER_MEMBER(AddShardingStrategy<SkewAware>("skew_aware", {.divides_tables = true}));
 
 }  // namespace
 }  // namespace rowhouse

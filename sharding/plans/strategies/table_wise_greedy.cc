@@ -21,7 +21,7 @@ class TableWiseGreedy final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<TableWiseGreedy>("table_wise_greedy"));
+REGISTER_MEMBER(AddShardingStrategy<TableWiseGreedy>("table_wise_greedy", {}));
 
 }  // namespace
 }  // namespace rowhouse

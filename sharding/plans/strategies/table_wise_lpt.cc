@@ -24,7 +24,7 @@ class TableWiseLpt final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<TableWiseLpt>("table_wise_lpt"));
+REGISTER_MEMBER(AddShardingStrategy<TableWiseLpt>("table_wise_lpt", {.is_baseline = true}));
 
 }  // namespace
 }  // namespace rowhouse

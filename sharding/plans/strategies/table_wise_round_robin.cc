@@ -16,7 +16,7 @@ class TableWiseRoundRobin final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<TableWiseRoundRobin>("table_wise_round_robin"));
+REGISTER_MEMBER(AddShardingStrategy<TableWiseRoundRobin>("table_wise_round_robin", {}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -31,7 +31,7 @@ class TableWiseShuffle final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<TableWiseShuffle>("table_wise_shuffle"));
+REGISTER_MEMBER(AddShardingStrategy<TableWiseShuffle>("table_wise_shuffle", {}));
 
 }  // namespace
 }  // namespace rowhouse

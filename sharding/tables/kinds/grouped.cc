@@ -208,7 +208,8 @@ class Grouped final : public TableKind {
 };
 
 REGISTER_MEMBER(AddTableKind("grouped",
-                             {.options = {"groups", "mode", "method", "share", "capacities"}},
+                             {.options = {"groups", "mode", "method", "share", "capacities"},
+                              .lies_beside_others = true},
                              &Grouped::Make));
 
 }  // namespace

@@ -61,7 +61,8 @@ class Hashed final : public TableKind {
 
 REGISTER_MEMBER(AddTableKind("hashed",
                              {.options = {"buckets", "hash_seed", "hashes", "operation", "share"},
-                              .rows_option = "buckets"},
+                              .rows_option = "buckets",
+                              .shares_rows_by_chance = true},
                              &Hashed::Make));
 
 }  // namespace

@@ -31,7 +31,8 @@ class Plain final : public TableKind {
   KindLayout layout_;
 };
 
-REGISTER_MEMBER(AddTableKind("plain", {.options = {"share"}}, &Plain::Make));
+REGISTER_MEMBER(AddTableKind("plain", {.options = {"share"}, .has_row_for_each_id = true},
+                             &Plain::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -167,7 +167,7 @@ TEST(Candidates, CachesAreAsLargeAsTheMemoryOfANodeLeaves) {
   EXPECT_THAT(LabRunNotes(run),
               HasSubstr("MiB on each PS node, what --ps_memory_mb=20 leaves of --cache_mb="));
 
-  run.workload.storage.store = "memory";  // has no caches
+  run.workload.storage.has_files = false;  // has no caches
   run.workload.storage.cache_bytes = 64 << 20;
   FitCaches(&run);
   EXPECT_EQ(run.workload.storage.cache_bytes, 64 << 20);

@@ -70,7 +70,8 @@ TEST(SweepScaling, APlanOfOneNumberOfNodesIsRefused) {
 
 TEST(SweepScaling, OtherStepsThanTheTracesTakeHitRatesFromItsIds) {
   LabRun run = RunOfScalingSweep("");
-  run.settings.storage.store = run.workload.storage.store = "rocksdb";
+  run.settings.storage.store = "rocksdb";
+  run.workload.storage.has_files = true;
   run.workload.storage.cache_bytes = 8 << 20;
   const ScalingOptions options{.ps = {1},
                                .workers = {2},

@@ -18,7 +18,7 @@ Workload SmallCache(uint32_t workers) {
   workload.step.bag_lengths = {4};
   workload.lookups = {4};
   workload.of_table = {IdDistribution::Zipf(1e5, 1.05)};
-  workload.storage = {.cache_bytes = 5000 * 80, .policy = "lru"};
+  workload.storage = {.cache_bytes = 5000 * 80, .keeps = {.by_count = 0}};
   return workload;
 }
 

@@ -14,6 +14,9 @@
 namespace rowhouse {
 namespace {
 
+constexpr Retention kByUse = {.by_count = 0}, kByCount = {.by_count = 0.85},
+                    kByBoth = {.by_count = 0.62}, kFixed = {.by_count = 1, .is_fixed = true};
+
 double MassOf(const IdDistribution& ids) {
   double mass = 0;
   for (const IdDistribution::Group& group : ids.groups()) mass += group.rows * group.probability;
@@ -80,16 +83,16 @@ TEST(IdDistribution, RowsLeftWithoutTheHottestHaveTheLookupsLeft) {
 
 TEST(IdDistribution, WhatIsAskedAgainIsAnsweredAlike) {
   const IdDistribution ids = IdDistribution::Zipf(1e5, 1.05);
-  const auto cached = [](const IdDistribution& of, const char* policy, double steps) {
-    return of.SharesOfRun(5000, 1000, {.policy = policy, .steps = steps}).cached;
+  const auto cached = [](const IdDistribution& of, const Retention& keeps, double steps) {
+    return of.SharesOfRun(5000, 1000, {.keeps = keeps, .steps = steps}).cached;
   };
   const IdDistribution copy = ids;
-  for (const char* const policy : {"lru", "lfu", "dataset"}) {
+  for (const Retention& keeps : {kByUse, kByCount, kFixed}) {
     for (const double steps : {0.0, 50.0}) {
-      const double fresh = cached(IdDistribution::Zipf(1e5, 1.05), policy, steps);
-      EXPECT_EQ(cached(ids, policy, steps), fresh);
-      EXPECT_EQ(cached(ids, policy, steps), fresh);
-      EXPECT_EQ(cached(copy, policy, steps), fresh);
+      const double fresh = cached(IdDistribution::Zipf(1e5, 1.05), keeps, steps);
+      EXPECT_EQ(cached(ids, keeps, steps), fresh);
+      EXPECT_EQ(cached(ids, keeps, steps), fresh);
+      EXPECT_EQ(cached(copy, keeps, steps), fresh);
     }
   }
 }
@@ -143,19 +146,19 @@ TEST(IdDistribution, HashedRowsAreTouchedAsOftenAsIfEachIdWasDealt) {
 TEST(IdDistribution, CheIsExactForUniformRows) {
   // LRU keeps the rows of the last lookups: of equally likely rows any share of them is as good.
   const IdDistribution ids = IdDistribution::Uniform(10'000);
-  EXPECT_NEAR(ids.HitRate(2500, 10, "lru"), 0.25, 1e-3);
-  EXPECT_EQ(ids.HitRate(10'000, 10, "lru"), 1);
-  EXPECT_EQ(ids.HitRate(0, 10, "lru"), 0);
+  EXPECT_NEAR(ids.HitRate(2500, 10, kByUse), 0.25, 1e-3);
+  EXPECT_EQ(ids.HitRate(10'000, 10, kByUse), 1);
+  EXPECT_EQ(ids.HitRate(0, 10, kByUse), 0);
 }
 
 TEST(IdDistribution, SharesOfARunSumToOneAndTouchedRowsAreDistinctRowsOfTheRun) {
   const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
   for (const double slots : {1e3, 1e5, 1e6}) {
-    const RowShares shares = ids.SharesOfRun(slots, 5000, {.policy = "lru", .steps = 100});
+    const RowShares shares = ids.SharesOfRun(slots, 5000, {.keeps = kByUse, .steps = 100});
     EXPECT_NEAR(shares.cached + shares.stored + shares.touched, 1, 1e-9);
     EXPECT_NEAR(shares.touched * 100 * ids.DistinctRows(5000), ids.DistinctRows(5e5), 1);
   }
-  EXPECT_EQ(ids.SharesOfRun(1e6, 5000, {.policy = "lru", .steps = 100}).stored, 0);
+  EXPECT_EQ(ids.SharesOfRun(1e6, 5000, {.keeps = kByUse, .steps = 100}).stored, 0);
 }
 
 TEST(IdDistribution, NewRowsMidwayAreThoseOfTheMiddleStep) {
@@ -171,13 +174,13 @@ TEST(IdDistribution, NewRowsMidwayAreThoseOfTheMiddleStep) {
 
 TEST(IdDistribution, ReadingAheadLeavesLittleToThePolicy) {
   const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
-  const auto cached = [&](const char* policy, double ahead) {
-    return ids.SharesOfRun(1e5, 5000, {.policy = policy, .steps_ahead = ahead}).cached;
+  const auto cached = [&](const Retention& keeps, double ahead) {
+    return ids.SharesOfRun(1e5, 5000, {.keeps = keeps, .steps_ahead = ahead}).cached;
   };
-  EXPECT_NEAR(cached("lru", 8), cached("lru", 0), 0.01);
-  EXPECT_EQ(cached("lfu", 8), cached("w_tinylfu", 8));
-  EXPECT_LT(cached("lfu", 8), cached("lfu", 0));
-  EXPECT_GT(cached("lfu", 8), cached("lru", 8));
+  EXPECT_NEAR(cached(kByUse, 8), cached(kByUse, 0), 0.01);
+  EXPECT_EQ(cached(kByCount, 8), cached(kByBoth, 8));
+  EXPECT_LT(cached(kByCount, 8), cached(kByCount, 0));
+  EXPECT_GT(cached(kByCount, 8), cached(kByUse, 8));
 }
 
 TEST(IdDistribution, OfTableWithHardlyAnyLookupsHitsAndTouchesFiniteNumbers) {
@@ -188,13 +191,13 @@ TEST(IdDistribution, OfTableWithHardlyAnyLookupsHitsAndTouchesFiniteNumbers) {
     accesses.hottest.push_back({row, 1});
   }
   const IdDistribution ids = IdDistribution::Counted(accesses);
-  for (const char* const policy : {"lru", "clock", "lfu", "lrfu", "w_tinylfu", "dataset"}) {
+  for (const Retention& keeps : {kByUse, kByBoth, kByCount, kFixed}) {
     for (const double slots : {1.0, 2.0, 1e6}) {
-      const double rate = ids.HitRate(slots, 26, policy);
-      EXPECT_GE(rate, 0) << policy << ", " << slots;
-      EXPECT_LE(rate, 1) << policy << ", " << slots;
-      const RowShares shares = ids.SharesOfRun(slots, 26, {.policy = policy, .steps = 10});
-      EXPECT_NEAR(shares.cached + shares.stored + shares.touched, 1, 1e-9) << policy;
+      const double rate = ids.HitRate(slots, 26, keeps);
+      EXPECT_GE(rate, 0) << keeps.by_count << ", " << slots;
+      EXPECT_LE(rate, 1) << keeps.by_count << ", " << slots;
+      const RowShares shares = ids.SharesOfRun(slots, 26, {.keeps = keeps, .steps = 10});
+      EXPECT_NEAR(shares.cached + shares.stored + shares.touched, 1, 1e-9) << keeps.by_count;
     }
   }
   double share = 0;

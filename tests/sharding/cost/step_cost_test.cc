@@ -152,7 +152,7 @@ TEST(StepCost, CachesThatHoldAllRowsNeverReadOrWriteTheStore) {
     return PredictStep(of, plan, Cluster(2, 1), Machine::Typical()).value();
   };
   Workload in_memory = workload;
-  in_memory.storage.store = "memory";
+  in_memory.storage.has_files = false;
   EXPECT_EQ(predict(workload).ms, predict(in_memory).ms);
   EXPECT_EQ(predict(workload).wire_bytes, predict(in_memory).wire_bytes);
   // The trace of a shorter run has more first accesses.
@@ -229,7 +229,7 @@ TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
 
 TEST(StepCost, AStoreThatReadsAheadTakesCoresFromThoseWhoHaveNoneToSpare) {
   Workload workload = StepCostWorkloadOf(2, 1'000'000, 64, 4096, 2);
-  workload.storage.store = "rocksdb";
+  workload.storage.has_files = true;
   workload.storage.cache_bytes = 10 << 20;
   workload.storage.has_rows = true;
   workload.storage.prefetch_steps = 2;

@@ -48,7 +48,7 @@ inline Workload MadeWorkload(const std::vector<MadeTable>& tables, uint64_t samp
                     .width = dim,
                     .optimizer = "sgd",
                     .parameters = 14 * dim + 65};
-  workload.storage = {.store = "memory", .cache_bytes = uint64_t{1} << 30};
+  workload.storage = {.has_files = false, .cache_bytes = uint64_t{1} << 30};
   workload.data_source = "synthetic";
   return workload;
 }

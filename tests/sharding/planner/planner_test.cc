@@ -268,9 +268,8 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
   }
   Workload workload = MadeWorkload(tables, 65536, 64);
   const ClusterShape cluster = MadeCluster(1024, 64);
-  for (const auto& [store, pools] :
-       {std::pair("memory", false), {"memory", true}, {"rocksdb", true}}) {
-    workload.storage = {.store = store, .cache_bytes = uint64_t{16} << 20};
+  for (const auto& [has_files, pools] : {std::pair(false, false), {false, true}, {true, true}}) {
+    workload.storage = {.has_files = has_files, .cache_bytes = uint64_t{16} << 20};
     workload.steps = 1000;  // shares of the rows of a run take longer to predict
     const std::clock_t begin = std::clock();
     const PlannedRun planned =
@@ -279,17 +278,18 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
     fmt::print(
         "{}, {}: {:.2f} s of a core, {} plans predicted, {:.1f} ms; load: max/mean {:.3f}, {:.3f} "
         "at least\n",
-        store, planned.method, seconds, planned.plans_tried, planned.cost.ms,
-        planned.largest_load / planned.mean_load, planned.lower_bound_load / planned.mean_load);
+        has_files ? "files" : "memory", planned.method, seconds, planned.plans_tried,
+        planned.cost.ms, planned.largest_load / planned.mean_load,
+        planned.lower_bound_load / planned.mean_load);
     EXPECT_LE(planned.plans_tried, 40u);  // of which each takes tens of milliseconds
     EXPECT_GE(planned.largest_load, planned.lower_bound_load);
     // Rows can be spread as evenly as one likes. Of bags that shards pool, ranges of columns all
     // look up every id: then a shard may have more, but no more than one whole table.
     const bool is_even = planned.largest_load <= 1.05 * planned.mean_load;
-    EXPECT_TRUE(is_even || (pools && WholeTablesOnBusiestNode(planned) == 1)) << store << pools;
+    EXPECT_TRUE(is_even || (pools && WholeTablesOnBusiestNode(planned) == 1)) << has_files << pools;
     // As docs/sharding.md says.
-    const double most = !pools ? 1.05 : std::string(store) == "rocksdb" ? 5.5 : 2.4;
-    EXPECT_LE(planned.largest_load, most * planned.mean_load) << store << pools;
+    const double most = !pools ? 1.05 : has_files ? 5.5 : 2.4;
+    EXPECT_LE(planned.largest_load, most * planned.mean_load) << has_files << pools;
   }
 }
 
@@ -321,7 +321,7 @@ TEST(Planner, CachesGoToTheTablesWhoseRowsAreUsedAgain) {
   Workload workload = MadeWorkload({{.rows = 1'000'000, .bag = 4, .zipf = 1.2},
                                     {.rows = 40'000'000, .bag = 4},
                                     {.rows = 2000, .bag = 4}});
-  workload.storage = {.store = "rocksdb", .cache_bytes = uint64_t{16} << 20};
+  workload.storage = {.cache_bytes = uint64_t{16} << 20};
   const ClusterShape cluster = MadeCluster(2);
   PlannerOptions options;
   options.may_replicate = false;
@@ -344,12 +344,12 @@ TEST(Planner, CachesGoToTheTablesWhoseRowsAreUsedAgain) {
 
 TEST(Planner, SaysNothingOfCachesThatHoldAllRows) {
   Workload workload = MadeWorkload({{.rows = 10'000, .zipf = 1.2}, {.rows = 10'000}});
-  workload.storage = {.store = "rocksdb", .cache_bytes = uint64_t{1} << 30};
+  workload.storage = {.cache_bytes = uint64_t{1} << 30};
   const PlannedRun planned = PlanFor(workload, MadeCluster(2), AMachine()).value();
   for (const TableSpec& table : workload.tables.physical) {
     EXPECT_EQ(planned.plan.cache_share(table.id), std::nullopt);
   }
-  workload.storage = {.store = "memory", .cache_bytes = uint64_t{1} << 16};
+  workload.storage = {.has_files = false, .cache_bytes = uint64_t{1} << 16};
   const PlannedRun in_memory = PlanFor(workload, MadeCluster(2), AMachine()).value();
   EXPECT_EQ(in_memory.plan.cache_share(TableId{0}), std::nullopt);
 }

@@ -7,7 +7,7 @@ namespace {
 
 TEST(TableForms, ARowIsReadOnceForEachRangeOfColumns) {
   Workload workload = MadeWorkload({{.rows = 1'000'000, .dim = 64, .bag = 10, .zipf = 1.05}});
-  workload.storage = {.store = "rocksdb", .cache_bytes = uint64_t{4} << 20};
+  workload.storage = {.cache_bytes = uint64_t{4} << 20};
   const ClusterShape cluster = MadeCluster(4);
   const Machine machine = Machine::Typical();
   TableForms forms(workload, cluster, machine, /*hot_rows=*/0);

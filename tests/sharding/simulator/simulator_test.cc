@@ -37,7 +37,7 @@ Workload WorkloadFor(uint64_t samples) {
                     .width = 32,
                     .optimizer = "sgd",
                     .parameters = 10'000};
-  workload.storage = {.store = "memory", .cache_bytes = uint64_t{1} << 40};
+  workload.storage = {.has_files = false, .cache_bytes = uint64_t{1} << 40};
   workload.data_source = "synthetic";
   return workload;
 }
@@ -82,7 +82,7 @@ TEST(Simulate, OneWorkerWithoutJitterTakesWhatIsPredicted) {
 
 TEST(Simulate, AStoreDelaysStepsAsLongAsItIsPredictedTo) {
   Workload workload = WorkloadFor(2048);
-  workload.storage = {.store = "rocksdb", .cache_bytes = 4 << 20, .has_rows = true};
+  workload.storage = {.cache_bytes = 4 << 20, .has_rows = true};
   const Plan plan = PlanFor(workload, 1);
   for (const uint32_t prefetch_steps : {0u, 2u}) {
     workload.storage.prefetch_steps = prefetch_steps;

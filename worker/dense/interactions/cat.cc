@@ -16,8 +16,6 @@ class CatInteraction final : public Interaction {
     return std::accumulate(widths_.begin(), widths_.end(), uint32_t{0});
   }
 
-  bool takes_any_widths() const override { return true; }
-
   void Forward(std::span<const float* const> vectors, size_t samples, float* z) override {
     CHECK_EQ(vectors.size(), widths_.size());
     for (size_t s = 0; s < samples; ++s) {
@@ -41,7 +39,8 @@ class CatInteraction final : public Interaction {
   const std::vector<uint32_t> widths_;
 };
 
-REGISTER_MEMBER(Interactions().Add<CatInteraction>("cat"));
+REGISTER_MEMBER(Interactions().Add<CatInteraction>("cat", InteractionDeclaration{
+                                                              .takes_any_widths = true}));
 
 }  // namespace
 }  // namespace rowhouse

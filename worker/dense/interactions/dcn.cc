@@ -153,7 +153,8 @@ class DcnInteraction final : public Interaction {
   std::vector<float> dx_, dx0_, dscale_, dlow_rank_, from_low_rank_;  // of Backward
 };
 
-REGISTER_MEMBER(Interactions().Add<DcnInteraction>("dcn"));
+REGISTER_MEMBER(Interactions().Add<DcnInteraction>("dcn", InteractionDeclaration{
+                                                              .multiplies_matrices = true}));
 
 }  // namespace
 }  // namespace rowhouse

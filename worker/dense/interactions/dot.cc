@@ -111,7 +111,8 @@ class DotInteraction final : public Interaction {
   std::vector<float> stacked_gradients_;  // a block's gradients, as stacked_
 };
 
-REGISTER_MEMBER(Interactions().Add<DotInteraction>("dot"));
+REGISTER_MEMBER(Interactions().Add<DotInteraction>("dot",
+                                                   InteractionDeclaration{.pairs_itself = true}));
 
 }  // namespace
 }  // namespace rowhouse
