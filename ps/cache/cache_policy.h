@@ -88,7 +88,7 @@ class CachePolicy {
 
 Registry<CachePolicy, CachePolicyOptions, Retention>& CachePolicies();
 
-// The best of those measured (docs/storage.md, "Cache").
+// The best of those measured (docs/caches.md, "Measured").
 inline constexpr const char* kDefaultCachePolicy = "lrfu";
 
 }  // namespace rowhouse
