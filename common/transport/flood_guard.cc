@@ -35,7 +35,7 @@ constexpr uint64_t kNothingBytes = uint64_t{64} << 10;
 // Messages are of another size after so many bytes, at the latest.
 constexpr uint64_t kLastBytes = uint64_t{16} << 10;
 // Near the limit all connections together may have a quarter of it, as a sound run's requests have
-// (ps/node/memory_budget.h), or what the rest of the process leaves but for a sixteenth; and a
+// (ps/shard/memory_budget.h), or what the rest of the process leaves but for a sixteenth; and a
 // sixteenth in any case.
 constexpr uint64_t kSoundPart = 4, kLeastPart = 16;
 // An I/O thread looks whenever it has read so much, and waits for so long in vain before it hangs

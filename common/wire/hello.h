@@ -15,7 +15,7 @@ struct HelloRequest {
   static constexpr MessageType kType = MessageType::kHello;
   std::string host;      // the worker's, for logs and errors
   uint32_t node = 0;     // number of the PS node asked, from 0
-  std::string job_json;  // sharding/tables/job_spec.h; the same from every worker
+  std::string job_json;  // sharding/plans/job_spec.h; the same from every worker
 
   template <class Archive>
   void serialize(Archive& archive) {

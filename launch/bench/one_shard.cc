@@ -12,7 +12,7 @@
 #include "common/transport/zeromq.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/profile/run_profiler.h"
-#include "ps/node/process_memory.h"
+#include "ps/shard/process_memory.h"
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
 #include "ps/store/row_store.h"

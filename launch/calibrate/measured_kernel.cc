@@ -13,7 +13,7 @@ std::vector<void (*)(KernelRegistry&)>& KernelAdders() {
 
 }  // namespace
 
-bool AddKernels(void (*add)(KernelRegistry& kernels)) {
+bool AddMeasuredKernels(void (*add)(KernelRegistry& kernels)) {
   KernelAdders().push_back(add);
   return true;
 }

@@ -6,7 +6,8 @@
 // an exchange with a shard gives its time, and the time of a core that either end took.
 //
 // Threads: made, used and destroyed on one thread, one at a time; a kernel may have threads inside.
-// To add one, write launch/calibrate/kernels/<name>.cc; it registers itself by AddKernels().
+// To add one, write launch/calibrate/kernels/<name>.cc; it registers itself by
+// AddMeasuredKernels().
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,7 @@ using KernelRegistry = Registry<MeasuredKernel, KernelOptions>;
 // A file of kernels registers, at namespace scope, a function that adds its kernels: it is called
 // when main has begun, so that it may ask other registries for their members and add a kernel for
 // each of them.
-bool AddKernels(void (*add)(KernelRegistry& kernels));
+bool AddMeasuredKernels(void (*add)(KernelRegistry& kernels));
 
 KernelRegistry& MeasuredKernels();
 

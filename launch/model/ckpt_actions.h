@@ -15,7 +15,7 @@
 #include "launch/model/saved_rows.h"
 #include "launch/model/saved_weights.h"
 #include "launch/settings/settings.h"
-#include "ps/node/node_options.h"
+#include "ps/shard/node_options.h"
 #include "ps/store/row_store.h"
 #include "sharding/tables/embedding_tables.h"
 #include "worker/data/mapping/preprocessing.h"

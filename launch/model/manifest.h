@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 #include "worker/data/dataset.h"
 
 namespace rowhouse {
@@ -81,7 +81,7 @@ Result<Manifest> ReadManifest(const std::string& model_dir);
 
 // What SaveModel writes beside the manifest.
 struct ModelContents {
-  std::span<const float> dense;  // the dense file (worker/dense/dense_file.h)
+  std::span<const float> dense;  // the dense file (worker/embedding/dense_file.h)
   size_t dense_values = 0;       // of these, all but rows on the workers
   std::string config_yaml;
   DatasetState data = {};

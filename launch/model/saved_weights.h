@@ -16,7 +16,7 @@
 
 #include "common/status.h"
 #include "launch/model/saved_rows.h"
-#include "ps/node/node_options.h"
+#include "ps/shard/node_options.h"
 #include "sharding/plans/router.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"

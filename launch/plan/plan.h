@@ -7,7 +7,7 @@
 #include "common/status.h"
 #include "launch/lab/lab_run.h"
 #include "launch/settings/settings.h"
-#include "sharding/plans/load_balance_manager.h"
+#include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 

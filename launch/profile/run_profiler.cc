@@ -16,7 +16,7 @@
 #include "launch/profile/allreduce_wait.h"
 #include "launch/profile/trace_file.h"
 #include "launch/report/report_file.h"
-#include "ps/node/process_memory.h"
+#include "ps/shard/process_memory.h"
 #include "worker/train/trainer.h"
 
 namespace rowhouse {

@@ -8,7 +8,7 @@
 #include "common/counted.h"
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
-#include "sharding/plans/longest_processing_time.h"
+#include "sharding/tables/longest_processing_time.h"
 
 namespace rowhouse {
 namespace {

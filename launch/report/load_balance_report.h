@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "sharding/plans/load_balance_manager.h"
+#include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 

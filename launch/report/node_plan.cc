@@ -13,7 +13,7 @@
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
 #include "launch/report/traffic_report.h"
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 #include "worker/data/dataset.h"
 
 namespace rowhouse {

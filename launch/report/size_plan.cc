@@ -7,7 +7,7 @@
 
 #include "launch/report/figure_text.h"
 #include "launch/report/text_table.h"
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 #include "sharding/rows/record.h"
 #include "sharding/tables/table_kind.h"
 #include "worker/dense/dlrm_model.h"

@@ -18,7 +18,7 @@
 #include "launch/report/report.h"
 #include "launch/run/progress.h"
 #include "launch/run/worker_run.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 #include "worker/client/ps_client.h"
 
 namespace rowhouse {

@@ -16,9 +16,9 @@
 #include "launch/run/worker_run.h"
 #include "launch/settings/going_on.h"
 #include "worker/data/dataset.h"
-#include "worker/dense/dense_file.h"
 #include "worker/dense/dense_initialiser.h"
 #include "worker/dense/matrix_product.h"
+#include "worker/embedding/dense_file.h"
 #include "worker/mpi/agreement.h"
 #include "worker/train/trainer.h"
 

@@ -14,7 +14,7 @@
 #include "launch/run/progress.h"
 #include "launch/run/worker_run.h"
 #include "launch/settings/settings.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 #include "worker/client/rendezvous.h"
 #include "worker/train/trainer.h"
 

@@ -9,7 +9,7 @@
 
 #include "launch/report/node_plan.h"
 #include "launch/settings/settings.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 #include "worker/data/dataset.h"
 
 namespace rowhouse {

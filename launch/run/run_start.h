@@ -13,7 +13,7 @@
 #include "launch/plan/chosen_plan.h"
 #include "launch/report/training_history.h"
 #include "launch/settings/settings.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 #include "worker/data/dataset.h"
 #include "worker/mpi/communicator.h"
 

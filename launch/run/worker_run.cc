@@ -25,7 +25,7 @@
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/rows_digest.h"
 #include "worker/client/waiting_for_room.h"
-#include "worker/dense/dense_file.h"
+#include "worker/embedding/dense_file.h"
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {

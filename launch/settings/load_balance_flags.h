@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 #include "launch/settings/command_line.h"
-#include "sharding/plans/load_balance_manager.h"
+#include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 

@@ -4,8 +4,8 @@
 // pages and the config digest are made from.
 //
 // To add one: an entry in launch/settings/entries/<section>.cc and the member that it names (in
-// launch/settings/settings.h, or in ps/node/node_options.h for a PS node), whose initialiser is its
-// default. Nothing else.
+// launch/settings/settings.h, or in ps/shard/node_options.h for a PS node), whose initialiser is
+// its default. Nothing else.
 //
 // Threads: read-only after the first call.
 #pragma once

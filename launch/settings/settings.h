@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "ps/node/node_options.h"
+#include "ps/shard/node_options.h"
 #include "sharding/plans/strategy.h"
 #include "sharding/tables/embedding_tables.h"
 #include "sharding/tables/logical_table.h"

@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "ps/cache/cache_policy.h"
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 #include "ps/store/row_store.h"
 
 namespace rowhouse {

@@ -7,7 +7,7 @@
 #include "common/counted.h"
 #include "ps/cache/cache_places.h"
 #include "ps/cache/cache_shape.h"
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 #include "ps/shard/shard_options.h"
 #include "ps/store/store_key.h"
 #include "sharding/cost/reuse_sampler.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "common/status.h"
-#include "ps/node/node_options.h"
+#include "ps/shard/node_options.h"
 #include "sharding/plans/plan.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

@@ -10,8 +10,8 @@
 #include "common/counted.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
-#include "ps/node/memory_budget.h"
 #include "ps/node/memory_estimate.h"
+#include "ps/shard/memory_budget.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/row_store.h"
 

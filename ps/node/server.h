@@ -24,13 +24,13 @@
 #include "common/wire/hello.h"
 #include "common/wire/message.h"
 #include "ps/node/memory_estimate.h"
-#include "ps/node/node_options.h"
+#include "ps/shard/node_options.h"
 #include "ps/shard/senders.h"
 #include "ps/shard/shard_runner.h"
 #include "ps/store/readable_places.h"
 #include "ps/store/store_environment.h"
 #include "sharding/plans/access_counts.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 
 namespace rowhouse {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 #include "sharding/tables/table_sizes.h"
 
 namespace rowhouse {

@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 #include "sharding/plans/cache_division.h"
 #include "sharding/rows/record_weights.h"
 #include "sharding/tables/table_sizes.h"

@@ -18,7 +18,7 @@
 #include "ps/shard/shard_store.h"
 #include "ps/store/readable_places.h"
 #include "ps/store/row_store.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 
 namespace rowhouse {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/types.h"
-#include "ps/node/node_options.h"
+#include "ps/shard/node_options.h"
 #include "ps/shard/request_memory.h"
 #include "sharding/plans/access_counts.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "common/thread_name.h"
-#include "ps/log/log_actions.h"
-#include "ps/node/io_thread.h"
+#include "ps/shard/io_thread.h"
+#include "ps/shard/log_actions.h"
 
 namespace rowhouse {
 

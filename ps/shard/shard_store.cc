@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "ps/node/process_memory.h"
+#include "ps/shard/process_memory.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
 #include "ps/store/written_rows_file.h"

@@ -15,7 +15,7 @@
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/row_store.h"
 #include "sharding/rows/rows_digest.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

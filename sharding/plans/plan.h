@@ -18,7 +18,7 @@
 #include "common/types.h"
 #include "sharding/plans/row_order.h"
 #include "sharding/rows/record.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

@@ -126,6 +126,33 @@ Placed PlaceGreedily(const StrategyRequest& request, std::span<const double> cos
   return PlaceWhole(request, owner);
 }
 
+Result<std::vector<Slice>> LoadBalanceSlices(const LoadBalanceManager& manager,
+                                             std::span<const TableSpec> tables) {
+  const std::vector<uint64_t>& rows = manager.options().embeddings_per_feat;
+  if (tables.size() != rows.size()) {
+    return UsageError("LoadBalanceManager: embeddings_per_feat has {} tables, the model {}",
+                      rows.size(), tables.size());
+  }
+  for (size_t feature = 0; feature < tables.size(); ++feature) {
+    if (tables[feature].rows == rows[feature]) continue;
+    return UsageError(
+        "LoadBalanceManager: table \"{}\" has {} rows, but embeddings_per_feat says {}",
+        tables[feature].name, tables[feature].rows, rows[feature]);
+  }
+  std::vector<Slice> slices;
+  for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
+    for (const LoadBalanceManager::Segment& segment : manager.segments(rank)) {
+      slices.push_back({.table = tables[segment.feature].id,
+                        .row_begin = segment.row_begin,
+                        .row_end = segment.row_end,
+                        .column_begin = 0,
+                        .column_end = tables[segment.feature].dim,
+                        .shard = ShardId{rank}});
+    }
+  }
+  return slices;
+}
+
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner) {
   Placed placed;
   for (size_t t = 0; t < request.tables.size(); ++t) {

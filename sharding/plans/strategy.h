@@ -14,6 +14,7 @@
 #include "common/registry.h"
 #include "sharding/plans/access_counts.h"
 #include "sharding/plans/plan.h"
+#include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 
@@ -122,6 +123,11 @@ double LookupsOf(const StrategyRequest& request, size_t t);
 // AutoShard (Zha et al., KDD 2022) and DreamShard (Zha et al., NeurIPS 2022) place tables by the
 // costs of their baselines. Their limit of memory is ps_rows_mb here, which refuses a plan.
 Placed PlaceGreedily(const StrategyRequest& request, std::span<const double> costs);
+
+// The segments of a manager as slices: feature f is table f, uncut by columns; shard = rank. Sorted
+// by rank and local row. kUsage if number or rows of the tables differ from embeddings_per_feat.
+Result<std::vector<Slice>> LoadBalanceSlices(const LoadBalanceManager& manager,
+                                             std::span<const TableSpec> tables);
 
 // Each table whole on owner[i].
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner);

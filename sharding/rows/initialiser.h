@@ -14,7 +14,7 @@
 
 #include "common/registry.h"
 #include "common/types.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

@@ -9,7 +9,7 @@
 #include "common/status.h"
 #include "sharding/rows/record.h"
 #include "sharding/rows/record_weights.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

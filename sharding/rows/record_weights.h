@@ -14,7 +14,7 @@
 #include "common/types.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

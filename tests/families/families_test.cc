@@ -9,9 +9,9 @@
 #include "launch/settings/yaml_config.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/store/row_store.h"
+#include "sharding/plans/job_spec.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/initialiser.h"
-#include "sharding/tables/job_spec.h"
 #include "tests/testing/sim_training.h"
 #include "tests/testing/testing.h"
 

@@ -90,7 +90,7 @@ const std::vector<Owner> kOwners = {
     {"compression", {"compression", "c"}},
     {"data", {"data", "options"}},
     {"training", {"training"}, "launch/settings/settings.cc"},
-    {"storage", {"storage", "node", "options"}, "ps/node/node_options.h"},
+    {"storage", {"storage", "node", "options"}, "ps/shard/node_options.h"},
     {"cluster", {"cluster"}},
     {"sharding", {"sharding"}},
     {"sharding.options", {"options"}},

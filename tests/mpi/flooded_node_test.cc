@@ -13,8 +13,8 @@
 #include "common/wire/prefetch.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
+#include "sharding/plans/job_spec.h"
 #include "sharding/plans/plan_maker.h"
-#include "sharding/tables/job_spec.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {

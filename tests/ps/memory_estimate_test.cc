@@ -1,6 +1,6 @@
 #include "ps/node/memory_estimate.h"
 
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 #include "ps/shard/shard.h"
 #include "ps/store/written_rows.h"
 #include "sharding/plans/plan_maker.h"

@@ -17,7 +17,7 @@
 #include "common/wire/control.h"
 #include "common/wire/prefetch.h"
 #include "ps/cache/cache_ledger.h"
-#include "ps/log/log_actions.h"
+#include "ps/shard/log_actions.h"
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
 #include "ps/store/store_environment.h"

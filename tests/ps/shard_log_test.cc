@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ps/log/log_actions.h"
+#include "ps/shard/log_actions.h"
 #include "tests/testing/shard_with_store.h"
 
 namespace rowhouse {

@@ -1,5 +1,5 @@
 // What a table is must come out of the manifest as it went in.
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 
 #include <cmath>
 #include <limits>

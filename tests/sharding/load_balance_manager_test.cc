@@ -1,8 +1,9 @@
 // LoadBalanceManager: every number of load_balance.json, and what must hold for any sizes.
 // Where the file records what the originals do wrong, the test says how that follows from ours.
-#include "sharding/plans/load_balance_manager.h"
+#include "sharding/tables/load_balance_manager.h"
 
-#include "sharding/plans/longest_processing_time.h"
+#include "sharding/plans/strategy.h"
+#include "sharding/tables/longest_processing_time.h"
 #include "tests/testing/testing.h"
 // After gtest's, which testing.h includes.
 #include <rapidcheck/gtest.h>
@@ -13,6 +14,12 @@
 
 namespace rowhouse {
 namespace {
+
+// Refused unless the slices are a partition of the tables.
+Result<Plan> PlanOf(const LoadBalanceManager& manager, const std::vector<TableSpec>& tables) {
+  ASSIGN_OR_RETURN(std::vector<Slice> slices, LoadBalanceSlices(manager, tables));
+  return Plan::Make(tables, manager.num_groups(), std::move(slices));
+}
 
 using nlohmann::json;
 using testing::AllOf;
@@ -381,7 +388,7 @@ TEST(LoadBalanceManager, MoreRanksThanTablesLeaveSomeEmpty) {
     }
     EXPECT_EQ(dealt, (std::multiset<uint32_t>{0, 1, 2}));
     EXPECT_EQ(empty, 2u);
-    EXPECT_OK(manager.ToPlan(Tables(sizes)));
+    EXPECT_OK(PlanOf(manager, Tables(sizes)));
   }
 }
 
@@ -399,7 +406,7 @@ TEST(LoadBalanceManager, MoreFairRanksThanRowsLeaveSomeEmpty) {
   EXPECT_EQ(manager.ShardTensor(Sizes{1, 0}, 0).value().is_on_this_rank,
             (std::vector<uint8_t>{0, 0}));
   EXPECT_EQ(manager.ShardTensor(Sizes{1, 0}, 3).value().local_ids, (std::vector<int64_t>{1, 2}));
-  EXPECT_OK(manager.ToPlan(Tables({2, 1})));
+  EXPECT_OK(PlanOf(manager, Tables({2, 1})));
 }
 
 TEST(LoadBalanceManager, PartsTooSmallForARowLeaveTheirRankEmpty) {
@@ -445,8 +452,8 @@ TEST(LoadBalanceManager, RefusesWhatCannotBeDealt) {
 
 TEST(LoadBalanceManager, RefusesTablesOfAnotherModelAndIdsBeyondATable) {
   const auto manager = Made({.embeddings_per_feat = {3, 2}, .num_groups = 2});
-  EXPECT_THAT(manager.ToPlan(Tables({3})).status().message(), HasSubstr("2 tables, the model 1"));
-  EXPECT_THAT(manager.ToPlan(Tables({3, 4})).status().message(),
+  EXPECT_THAT(PlanOf(manager, Tables({3})).status().message(), HasSubstr("2 tables, the model 1"));
+  EXPECT_THAT(PlanOf(manager, Tables({3, 4})).status().message(),
               HasSubstr("table \"t1\" has 4 rows, but embeddings_per_feat says 2"));
   EXPECT_THAT(manager.ShardTensor(Sizes{0, 1, 2}, 0).status().message(),
               HasSubstr("3 ids are no whole number of samples of 2 features"));
@@ -492,7 +499,7 @@ RC_GTEST_PROP(LoadBalanceManager, GroupsOffsetsAndCutsAreViewsOfItsPlan, ()) {
   const LoadBalanceManager manager = AnyManager();
   const Sizes& sizes = manager.options().embeddings_per_feat;
   const std::vector<TableSpec> tables = Tables(sizes);
-  const Result<Plan> plan = manager.ToPlan(tables);  // Refused unless it is a partition.
+  const Result<Plan> plan = PlanOf(manager, tables);
   RC_ASSERT(plan.ok());
   RC_ASSERT(plan.value().shards() == manager.num_groups());
   Cuts cuts;

@@ -1,5 +1,5 @@
 // Longest processing time first: by hand, and against every assignment of small instances.
-#include "sharding/plans/longest_processing_time.h"
+#include "sharding/tables/longest_processing_time.h"
 
 #include "tests/testing/testing.h"
 // After gtest's, which testing.h includes.

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sharding/plans/job_spec.h"
 #include "sharding/plans/plan_maker.h"
-#include "sharding/tables/job_spec.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

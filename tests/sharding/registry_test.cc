@@ -2,8 +2,8 @@
 // without running anything.
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
+#include "sharding/rows/table_spec.h"
 #include "sharding/tables/table_kind.h"
-#include "sharding/tables/table_spec.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sharding/plans/access_counts.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

@@ -1,5 +1,5 @@
 // The I/O thread with an executor that finds no room for a while.
-#include "ps/node/io_thread.h"
+#include "ps/shard/io_thread.h"
 
 #include <atomic>
 #include <future>

@@ -1,5 +1,5 @@
 // The dense file comes back as it was made, and only into a model of its shape.
-#include "worker/dense/dense_file.h"
+#include "worker/embedding/dense_file.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "worker/train/metrics.h"
+#include "worker/data/metrics.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

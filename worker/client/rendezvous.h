@@ -12,7 +12,7 @@
 #include "common/status.h"
 #include "common/transport/transport.h"
 #include "common/types.h"
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 #include "worker/client/shard_address.h"
 
 namespace rowhouse {

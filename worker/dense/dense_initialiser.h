@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/numpy_random.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/dlrm_model.h"
 

@@ -12,8 +12,8 @@
 #include "common/status.h"
 #include "worker/client/ps_client.h"
 #include "worker/data/dataset.h"
+#include "worker/data/metrics.h"
 #include "worker/mpi/communicator.h"
-#include "worker/train/metrics.h"
 #include "worker/train/training_step.h"
 
 namespace rowhouse {

@@ -125,7 +125,9 @@ class Allreduce final : public MeasuredKernel {
   std::map<std::pair<int, bool>, Samples> samples_;  // by workers, and whether of the grid
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) { kernels.Add<Allreduce>("allreduce"); }));
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
+  kernels.Add<Allreduce>("allreduce");
+}));
 
 }  // namespace
 }  // namespace rowhouse

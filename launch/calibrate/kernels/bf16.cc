@@ -54,7 +54,7 @@ class Bf16 final : public MeasuredKernel {
   std::unordered_map<int, memory> matrices_;
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
   kernels.Add<Bf16>("fully_connected_bf16");
 }));
 

@@ -50,7 +50,7 @@ class Data final : public MeasuredKernel {
   Batch batch_;
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
   for (const char* name : {"synthetic", kUniform, "random"}) {
     kernels.Add(std::string("data_") + name,
                 [name](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {

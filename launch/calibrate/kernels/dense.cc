@@ -195,7 +195,7 @@ void AddEach(const std::string& prefix, const std::vector<std::string>& members,
   }
 }
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
   kernels.Add<FullyConnected>("fully_connected");
   AddEach<InteractionKernel>("interaction_", Interactions().Names(), &kernels);
   AddEach<DenseUpdate>("dense_update_", DenseOptimizers().Names(), &kernels);

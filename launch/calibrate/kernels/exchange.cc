@@ -188,7 +188,7 @@ class CachedRows final : public MeasuredKernel {
   uint64_t steps_ = 0, step_ = 0;
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
   kernels.Add<Exchange>("exchange");
   kernels.Add<CachedRows>("cached_rows");
   for (const std::string& optimizer : Optimizers().Names()) {

@@ -128,7 +128,7 @@ class RowGradients final : public MeasuredKernel {
   size_t size_ = 0;
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
   kernels.Add<Merge>("merge");
   kernels.Add<Lookup>("lookup");
   kernels.Add<RowGradients>("row_gradients");

@@ -53,7 +53,7 @@ class Gather final : public MeasuredKernel {
   size_t row_bytes_ = 0, next_ = 0;
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) { kernels.Add<Gather>("gather"); }));
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) { kernels.Add<Gather>("gather"); }));
 
 }  // namespace
 }  // namespace rowhouse

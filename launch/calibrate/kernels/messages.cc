@@ -124,7 +124,7 @@ class BagsOnShards final : public MeasuredKernel {
   size_t next_ = 0;
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) {
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
   kernels.Add<Tables>("tables");
   kernels.Add<BagsOnShards>("bags");
 }));

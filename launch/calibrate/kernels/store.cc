@@ -70,7 +70,7 @@ class Store final : public MeasuredKernel {
   uint64_t turn_ = 0;
 };
 
-REGISTER_MEMBER(AddKernels([](KernelRegistry& kernels) { kernels.Add<Store>("store"); }));
+REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) { kernels.Add<Store>("store"); }));
 
 }  // namespace
 }  // namespace rowhouse

@@ -1,11 +1,11 @@
 // fair: all tables, laid end to end, are divided into one range of rows for each shard, equal or by
-// capacity: hpcaitech's LoadBalanceManager with do_fair (sharding/plans/load_balance_manager.h). At
-// most one table is divided at each border between shards. A row counts as one, however wide. Fewer
-// rows than shards all go to the last shard.
+// capacity: hpcaitech's LoadBalanceManager with do_fair (sharding/tables/load_balance_manager.h).
+// At most one table is divided at each border between shards. A row counts as one, however wide.
+// Fewer rows than shards all go to the last shard.
 #include <utility>
 
-#include "sharding/plans/load_balance_manager.h"
 #include "sharding/plans/strategy.h"
+#include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 namespace {
@@ -21,8 +21,7 @@ class Fair final : public ShardingStrategy {
     const Result<LoadBalanceManager> made = LoadBalanceManager::Make(options);
     if (!made.ok()) return made.status().Annotate("strategy fair");
     const LoadBalanceManager& manager = made.value();
-    ASSIGN_OR_RETURN(std::vector<Slice> slices,
-                     manager.Slices({request.tables.begin(), request.tables.end()}));
+    ASSIGN_OR_RETURN(std::vector<Slice> slices, LoadBalanceSlices(manager, request.tables));
     return Placed{.slices = std::move(slices), .placements = {}};
   }
 };

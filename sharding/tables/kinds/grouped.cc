@@ -21,7 +21,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sharding/plans/load_balance_manager.h"
+#include "sharding/tables/load_balance_manager.h"
 #include "sharding/tables/table_kind.h"
 
 namespace rowhouse {

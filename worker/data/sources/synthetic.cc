@@ -27,8 +27,8 @@
 #include "common/random.h"
 #include "common/scatter.h"
 #include "worker/data/dataset.h"
+#include "worker/data/metrics.h"
 #include "worker/data/zipf.h"
-#include "worker/train/metrics.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "ps/log/log_actions.h"
+#include "ps/shard/log_actions.h"
 
 namespace rowhouse {
 

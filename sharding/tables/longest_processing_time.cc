@@ -1,4 +1,4 @@
-#include "sharding/plans/longest_processing_time.h"
+#include "sharding/tables/longest_processing_time.h"
 
 #include <glog/logging.h>
 

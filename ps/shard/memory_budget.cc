@@ -1,4 +1,4 @@
-#include "ps/node/memory_budget.h"
+#include "ps/shard/memory_budget.h"
 
 #include <algorithm>
 

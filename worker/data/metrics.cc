@@ -1,4 +1,4 @@
-#include "worker/train/metrics.h"
+#include "worker/data/metrics.h"
 
 #include <glog/logging.h>
 

@@ -1,4 +1,4 @@
-#include "sharding/plans/load_balance_manager.h"
+#include "sharding/tables/load_balance_manager.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,14 @@
 #include "common/ceil_sqrt.h"
 #include "common/counted.h"
 #include "common/numpy_random.h"
-#include "sharding/plans/longest_processing_time.h"
+#include "sharding/tables/longest_processing_time.h"
 
 namespace rowhouse {
 namespace {
 
 using Wide = unsigned __int128;
 
-constexpr uint64_t kMaxRows = uint64_t{1} << 63;  // so that local ids fit int64_t
+constexpr uint64_t kMaxRowsOfFeatures = uint64_t{1} << 63;  // so that local ids fit int64_t
 
 Status CheckTables(const LoadBalanceOptions& options) {
   const std::vector<uint64_t>& rows = options.embeddings_per_feat;
@@ -28,7 +28,7 @@ Status CheckTables(const LoadBalanceOptions& options) {
           "embeddings_per_feat: table {} of {} has 0 rows; give it 1 or more, or leave it out",
           feature, rows.size());
     }
-    if (rows[feature] > kMaxRows - total) {
+    if (rows[feature] > kMaxRowsOfFeatures - total) {
       return UsageError("embeddings_per_feat: tables 0 to {} have more than 2^63 rows together",
                         feature);
     }
@@ -174,36 +174,6 @@ void LoadBalanceManager::AssignWholeTables(const std::vector<std::vector<uint32_
 std::span<const LoadBalanceManager::Segment> LoadBalanceManager::segments(uint32_t rank) const {
   CHECK_LT(rank, num_groups());
   return segments_[rank];
-}
-
-Result<std::vector<Slice>> LoadBalanceManager::Slices(const std::vector<TableSpec>& tables) const {
-  if (tables.size() != num_features()) {
-    return UsageError("LoadBalanceManager: embeddings_per_feat has {} tables, the model {}",
-                      num_features(), tables.size());
-  }
-  for (size_t feature = 0; feature < tables.size(); ++feature) {
-    if (tables[feature].rows == options_.embeddings_per_feat[feature]) continue;
-    return UsageError(
-        "LoadBalanceManager: table \"{}\" has {} rows, but embeddings_per_feat says {}",
-        tables[feature].name, tables[feature].rows, options_.embeddings_per_feat[feature]);
-  }
-  std::vector<Slice> slices;
-  for (uint32_t rank = 0; rank < num_groups(); ++rank) {
-    for (const Segment& segment : segments_[rank]) {
-      slices.push_back({.table = tables[segment.feature].id,
-                        .row_begin = segment.row_begin,
-                        .row_end = segment.row_end,
-                        .column_begin = 0,
-                        .column_end = tables[segment.feature].dim,
-                        .shard = ShardId{rank}});
-    }
-  }
-  return slices;
-}
-
-Result<Plan> LoadBalanceManager::ToPlan(const std::vector<TableSpec>& tables) const {
-  ASSIGN_OR_RETURN(std::vector<Slice> slices, Slices(tables));
-  return Plan::Make(tables, num_groups(), std::move(slices));
 }
 
 std::vector<uint32_t> LoadBalanceManager::Group(uint32_t rank) const {

@@ -10,7 +10,7 @@
 
 #include "common/status.h"
 #include "sharding/plans/plan.h"
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
 

@@ -1,4 +1,4 @@
-#include "sharding/tables/table_spec.h"
+#include "sharding/rows/table_spec.h"
 
 #include <algorithm>
 #include <cmath>

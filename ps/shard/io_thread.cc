@@ -1,4 +1,4 @@
-#include "ps/node/io_thread.h"
+#include "ps/shard/io_thread.h"
 
 #include <algorithm>
 #include <chrono>

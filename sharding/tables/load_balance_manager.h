@@ -5,7 +5,7 @@
 //   shuffle  whole tables in the order of numpy's shuffle, equally many for each rank
 //   greedy   whole tables, the largest first, each to the rank with the least load
 //
-// Slices() and ToPlan() say who owns what, and training routes by that plan. Groups, offsets, cuts
+// segments() say who owns what, and training routes by that plan. Groups, offsets, cuts
 // and ranges are views of the same slices. A rank is the number of a group, and of the plan's
 // shard.
 //
@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "sharding/plans/plan.h"
 
 namespace rowhouse {
 
@@ -83,11 +82,6 @@ class LoadBalanceManager {
   // The segments of a rank by local row: they fill [0, NumEmbeddingsOnRank(rank)) without a gap. An
   // empty rank has no segments, features, offsets, columns of a batch or weights.
   std::span<const Segment> segments(uint32_t rank) const;
-
-  // Feature f is table f, uncut by columns; shard = rank. Sorted by rank and local row. kUsage if
-  // number or rows of the tables differ from embeddings_per_feat.
-  Result<std::vector<Slice>> Slices(const std::vector<TableSpec>& tables) const;
-  Result<Plan> ToPlan(const std::vector<TableSpec>& tables) const;
 
   std::vector<uint32_t> Group(uint32_t rank) const;          // features, by local row
   std::vector<uint64_t> Offsets(uint32_t rank) const;        // first local row of each of them

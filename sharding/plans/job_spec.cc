@@ -1,4 +1,4 @@
-#include "sharding/tables/job_spec.h"
+#include "sharding/plans/job_spec.h"
 
 #include <algorithm>
 #include <cmath>

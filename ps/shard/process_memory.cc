@@ -1,4 +1,4 @@
-#include "ps/node/process_memory.h"
+#include "ps/shard/process_memory.h"
 
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "worker/dense/dense_file.h"
+#include "worker/embedding/dense_file.h"
 
 #include <algorithm>
 
