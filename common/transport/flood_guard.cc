@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/thread_name.h"
@@ -38,10 +40,19 @@ constexpr uint64_t kLastBytes = uint64_t{16} << 10;
 // (ps/shard/memory_budget.h), or what the rest of the process leaves but for a sixteenth; and a
 // sixteenth in any case.
 constexpr uint64_t kSoundPart = 4, kLeastPart = 16;
-// An I/O thread looks whenever it has read so much, and waits for so long in vain before it hangs
-// up.
+// What malloc keeps of freed memory near the limit is given back where the process has grown by so
+// much.
+constexpr uint64_t kTrimPart = 32;
+// It is looked whenever so much has been read, and no more is read at once.
 constexpr uint64_t kReadBytes = uint64_t{256} << 10;
-constexpr int kPauseMs = 1, kPauses = 1000;
+// After so long in vain it hangs up.
+constexpr TimeMs kInVainMs = 1000;
+// A thread that may not read comes back at once, so it sleeps for so long now and then.
+constexpr int kPauseMs = 1;
+// Connections that may go on while others wait take this part of the limit together; handshakes and
+// heartbeats, which nobody counts as read, fit into the least.
+constexpr uint64_t kSparedPart = 64, kMinSpared = uint64_t{4} << 10,
+                   kMaxSpared = uint64_t{64} << 10;
 constexpr TimeMs kEndedMs = 3000;
 constexpr int kFloodLogSeconds = 10;
 constexpr size_t kDiscardBytes = size_t{1} << 30;
@@ -86,7 +97,8 @@ std::atomic<bool> is_any_limited = false;
 
 }  // namespace
 
-FloodGuard::FloodGuard(uint64_t process_bytes) : process_bytes_(process_bytes) {
+FloodGuard::FloodGuard(uint64_t process_bytes)
+    : process_bytes_(process_bytes), spared_bytes_(kMaxSpared) {
   if (process_bytes_ < std::numeric_limits<uint64_t>::max()) {
     const MutexLock lock(limited_guards_mutex);
     limited_guards.push_back(this);
@@ -149,6 +161,11 @@ bool FloodGuard::CountRead(int fd, uint64_t bytes, uint64_t memory_bytes) {
   return true;
 }
 
+void FloodGuard::CountInHand(uint64_t before, uint64_t now) {
+  const MutexLock lock(mutex_);
+  in_hand_bytes_ += now - before;
+}
+
 void FloodGuard::Run() {
   for (;;) {
     {
@@ -172,54 +189,88 @@ void FloodGuard::LookNow() {
     looked_at_ = now;
     resident_at_look_ = resident;
   }
-  if ((now < trims_until_ || IsNear(resident)) && now - trimmed_at_ > kTrimMs) {
+  const bool is_full = IsFull();
+  if (is_full && HasWaitedInVain()) Look(resident, /*in_vain=*/true);
+  const bool has_grown = IsNear(resident) && resident > trimmed_to_ + process_bytes_ / kTrimPart;
+  if ((now < trims_until_ || IsNear(resident)) &&
+      now - trimmed_at_ > (is_full || has_grown ? kTrimAgainMs : kTrimMs)) {
     malloc_trim(0);
     trimmed_at_ = now;
+    trimmed_to_ = ResidentBytes();
   }
+}
+
+// ---- While libzmq reads -------------------------------------------------------------------------
+
+size_t FloodGuard::MayRead(int fd, size_t bytes) {
+  if (!is_any_limited.load(std::memory_order_relaxed)) return bytes;
+  {
+    const MutexLock lock(limited_guards_mutex);
+    for (FloodGuard* guard : limited_guards) bytes = std::min(bytes, guard->Admits(fd));
+    if (bytes > 0) return bytes;
+  }
+  // Other connections of the same thread want to be read, too: it sleeps once for all that may not.
+  static thread_local TimeMs slept_at = 0;
+  const SystemClock clock;
+  if (clock.NowMs() - slept_at >= kPauseMs) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+    slept_at = clock.NowMs();
+  }
+  return 0;
 }
 
 void FloodGuard::OnRead(uint64_t bytes) {
   if (!is_any_limited.load(std::memory_order_relaxed)) return;
-  static thread_local uint64_t not_seen = 0;
-  not_seen += bytes;
-  if (not_seen < kReadBytes) return;
   const MutexLock lock(limited_guards_mutex);
-  for (FloodGuard* guard : limited_guards) guard->LookWhileReading(not_seen);
-  not_seen = 0;
+  for (FloodGuard* guard : limited_guards) guard->Count(bytes);
 }
 
-void FloodGuard::LookWhileReading(uint64_t bytes) {
-  std::optional<int64_t> unread = CountUnread(bytes);
-  if (!unread) return;
-  {
-    const MutexLock looking(looking_);
-    SetUnread(FindUnread());
-    if (clock_.NowMs() - trimmed_at_ > kTrimAgainMs) {
-      malloc_trim(0);
-      trimmed_at_ = clock_.NowMs();
-    }
-  }
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (int pauses = 0; (unread = CountUnread(0)); ++pauses) {
-    if (*unread < least) pauses = 0;
-    least = std::min(least, *unread);
-    if (pauses == kPauses) {
-      const MutexLock looking(looking_);
-      return Look(ResidentBytes(), /*in_vain=*/true);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
-  }
-}
-
-std::optional<int64_t> FloodGuard::CountUnread(uint64_t bytes) {
-  const uint64_t resident = ResidentBytes();
+void FloodGuard::Count(uint64_t bytes) {
   const MutexLock lock(mutex_);
   unread_bytes_ += static_cast<int64_t>(bytes);
-  if (!IsNear(resident) || unread_bytes_ < 0) return std::nullopt;
-  const uint64_t memory = last_.MemoryOf(static_cast<uint64_t>(unread_bytes_));
-  if (memory <= MaxUnread(resident, memory)) return std::nullopt;
-  return unread_bytes_;
+  not_looked_bytes_ += bytes;
 }
+
+bool FloodGuard::IsFull() {
+  {
+    const MutexLock lock(mutex_);
+    if (!is_full_ && not_looked_bytes_ < kReadBytes) return false;
+    not_looked_bytes_ = 0;
+  }
+  const uint64_t resident = ResidentBytes();
+  const MutexLock lock(mutex_);
+  const auto unread = static_cast<uint64_t>(std::max<int64_t>(0, unread_bytes_));
+  const uint64_t memory = in_hand_bytes_ + (found_.bytes >= kReadBytes ? found_.MemoryOf(unread)
+                                                                       : last_.MemoryOf(unread));
+  const bool was_full = std::exchange(
+      is_full_, unread_bytes_ > 0 && IsNear(resident) && memory > MaxUnread(resident, memory));
+  if (is_full_ && (!was_full || unread_bytes_ < least_unread_)) {
+    least_unread_ = unread_bytes_;
+    least_at_ = clock_.NowMs();
+  }
+  return is_full_;
+}
+
+bool FloodGuard::HasWaitedInVain() {
+  const TimeMs now = clock_.NowMs();
+  const MutexLock lock(mutex_);
+  if (!is_full_ || now - least_at_ < kInVainMs) return false;
+  least_at_ = now;
+  return true;
+}
+
+size_t FloodGuard::Admits(int fd) {
+  if (!IsFull()) return kReadBytes;
+  const std::optional<uint64_t> came = BytesTaken(fd);
+  const SocketId id = came ? IdOf(fd) : 0;
+  if (id == 0) return kReadBytes;  // It has ended, which libzmq finds out by reading.
+  const MutexLock lock(mutex_);
+  const auto taken = taken_.find(id);
+  const uint64_t end = spared_bytes_ + (taken == taken_.end() ? 0 : taken->second.bytes);
+  return end - std::min(end, *came);
+}
+
+// ---- Who has sent too much ----------------------------------------------------------------------
 
 uint64_t FloodGuard::MaxUnread(uint64_t resident, uint64_t unread) const {
   const uint64_t least = process_bytes_ / kLeastPart;
@@ -228,17 +279,24 @@ uint64_t FloodGuard::MaxUnread(uint64_t resident, uint64_t unread) const {
                     process_bytes_ / kSoundPart);
 }
 
-void FloodGuard::SetUnread(const std::vector<Unread>& all) {
-  int64_t live = 0;
-  for (const Unread& one : all) live += static_cast<int64_t>(one.bytes);
+void FloodGuard::SetUnread(const std::vector<Unread>& all, bool forgets_ended) {
+  Last found;
+  for (const Unread& one : all) {
+    found.bytes += one.bytes;
+    found.memory_bytes += one.memory_bytes;
+  }
+  const auto live = static_cast<int64_t>(found.bytes);
   const TimeMs now = clock_.NowMs();
   const MutexLock lock(mutex_);
   // More was counted: of connections that have ended. What stays of it will never be taken.
   if (unread_bytes_ - live <= static_cast<int64_t>(kNothingBytes)) ended_at_ = now;
-  if (unread_bytes_ < live || now - ended_at_ > kEndedMs) {
+  if (forgets_ended || unread_bytes_ < live || now - ended_at_ > kEndedMs) {
     unread_bytes_ = live;
     ended_at_ = now;
   }
+  found_ = found;
+  const uint64_t each = process_bytes_ / kSparedPart / std::max<size_t>(1, all.size());
+  spared_bytes_ = std::clamp(each, kMinSpared, kMaxSpared);
 }
 
 std::vector<FloodGuard::Unread> FloodGuard::FindUnread() {
@@ -304,14 +362,19 @@ void FloodGuard::Look(uint64_t resident, bool in_vain) {
     trims_until_ = clock_.NowMs() + kTrimForMs;
   }
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(hung_up));
-  SetUnread(all);
+  SetUnread(all, /*forgets_ended=*/in_vain);
 }
 
 }  // namespace rowhouse
 
-// libzmq reads by it.
+// libzmq reads by it, without waiting.
 extern "C" ssize_t recv(int fd, void* to, size_t bytes, int flags) {
-  const ssize_t read = recvfrom(fd, to, bytes, flags, nullptr, nullptr);
+  const size_t may = rowhouse::FloodGuard::MayRead(fd, bytes);
+  if (may == 0 && bytes > 0) {
+    errno = EAGAIN;
+    return -1;
+  }
+  const ssize_t read = recvfrom(fd, to, may, flags, nullptr, nullptr);
   if (read > 0) rowhouse::FloodGuard::OnRead(static_cast<uint64_t>(read));
   return read;
 }

@@ -1,21 +1,22 @@
 // FloodGuard: keeps what peers send, and nobody has read yet, from filling a server's memory.
 //
 // libzmq reads whatever arrives: a limit at which it stops reading lets it abort (zeromq.cc). So
-// after each quarter of a MiB that libzmq has read, its I/O thread looks at the process's memory,
-// and a thread of the guard does so a hundred times a second. Where it comes near the limit, or has
-// grown, the guard asks the kernel how many bytes came by each TCP connection. It estimates the
-// memory that those take which no listener has taken: small messages take a multiple of their
-// bytes, as those of the same connection did that were taken last. While that is more than what
-// else the process takes leaves of the limit, the I/O thread reads nothing, for a moment. Then the
-// guard hangs up on connections, the one with the most first. What they sent is thrown away, and
-// free memory is given back.
+// the guard counts what libzmq reads. Near the process's limit it asks the kernel how many bytes
+// came by each TCP connection, and estimates the memory that those take which no listener has
+// taken: small messages take a multiple of their bytes, as those of the same connection did that
+// were taken last. While that is more than what else the process takes leaves of the limit,
+// connections of which more than a little is unread get nothing to read; the others, newcomers
+// among them, go on. Who waits in vain for a second, as nothing is taken from messages that have
+// not come whole, is hung up on, the one with the most first. What it sent is thrown away, and free
+// memory is given back.
 //
 // It counts what came, so it sees messages that never end, too; but not in how many frames, of
 // which each takes 64 bytes.
 //
 // libzmq has no hook where it reads: flood_guard.cc defines recv() for the whole program.
 //
-// Threads: one of its own; CountRead and OnRead may be called on any.
+// Threads: one of its own, which looks a hundred times a second; CountRead, MayRead and OnRead may
+//          be called on any.
 #pragma once
 
 #include <algorithm>
@@ -47,13 +48,20 @@ class FloodGuard {
   // memory that it took. False: it was hung up on, so nobody has to look at the message.
   [[nodiscard]] bool CountRead(int fd, uint64_t bytes, uint64_t memory_bytes);
 
-  // The calling thread has read so many bytes of connections. It may wait here.
+  // Of messages that were taken and are being looked at: until then nobody else counts them. A
+  // listener has one of `bytes` now instead of one of `before_bytes`; 0: none.
+  void CountInHand(uint64_t before_bytes, uint64_t bytes);
+
+  // How many of `bytes` the calling thread may read of the connection `fd` now. 0: it is to ask
+  // again; it may have waited for a moment here.
+  static size_t MayRead(int fd, size_t bytes);
+  // It has read so many bytes of a connection.
   static void OnRead(uint64_t bytes);
 
  private:
   // By the kernel's number of a socket: descriptors are used again.
   using SocketId = uint64_t;
-  // Of messages taken last: bytes on the wire, and the memory that they took.
+  // Of some messages, the last for instance: bytes on the wire, and the memory that they take.
   struct Last {
     uint64_t bytes = 0, memory_bytes = 0;
     void Add(uint64_t more, uint64_t more_memory);
@@ -87,15 +95,18 @@ class FloodGuard {
   void LookNow() REQUIRES(looking_);
   // `in_vain`: it was waited for listeners to take what is there.
   void Look(uint64_t resident_bytes, bool in_vain) REQUIRES(looking_);
-  void LookWhileReading(uint64_t bytes);
-  void SetUnread(const std::vector<Unread>& all);
-  // Counts what was read. Bytes that are unread, if they are more than may be.
-  std::optional<int64_t> CountUnread(uint64_t bytes);
+  void SetUnread(const std::vector<Unread>& all, bool forgets_ended);
+  void Count(uint64_t bytes);
+  // Whether more is unread than may be.
+  bool IsFull();
+  // Bytes that may be read of the connection now.
+  size_t Admits(int fd);
+  bool HasWaitedInVain();
 
   const uint64_t process_bytes_;
   const SystemClock clock_;
   Mutex looking_;  // taken before mutex_
-  uint64_t resident_at_look_ GUARDED_BY(looking_) = 0;
+  uint64_t resident_at_look_ GUARDED_BY(looking_) = 0, trimmed_to_ GUARDED_BY(looking_) = 0;
   TimeMs looked_at_ GUARDED_BY(looking_) = 0, trimmed_at_ GUARDED_BY(looking_) = 0,
                     trims_until_ GUARDED_BY(looking_) = 0, forgave_at_ GUARDED_BY(looking_) = 0;
   Mutex mutex_;
@@ -105,8 +116,16 @@ class FloodGuard {
   std::map<int, SocketId> hung_up_ GUARDED_BY(mutex_);  // until another has the descriptor
   // What FindUnread would find, and of connections that have ended.
   int64_t unread_bytes_ GUARDED_BY(mutex_) = 0;
+  uint64_t in_hand_bytes_ GUARDED_BY(mutex_) = 0;
   Last last_ GUARDED_BY(mutex_);            // of all connections
+  Last found_ GUARDED_BY(mutex_);           // what FindUnread found last
   TimeMs ended_at_ GUARDED_BY(mutex_) = 0;  // when it last was no more than FindUnread found
+  uint64_t not_looked_bytes_ GUARDED_BY(mutex_) = 0;  // read since IsFull last looked
+  bool is_full_ GUARDED_BY(mutex_) = false;
+  // Since it is full: the least that was unread, and when it last became less.
+  int64_t least_unread_ GUARDED_BY(mutex_) = 0;
+  TimeMs least_at_ GUARDED_BY(mutex_) = 0;
+  uint64_t spared_bytes_ GUARDED_BY(mutex_);  // a connection with less unread may go on
   std::thread thread_;
 };
 

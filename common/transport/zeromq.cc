@@ -10,6 +10,7 @@
 #include <deque>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <zmq.hpp>
 
 #include "common/clock.h"
@@ -109,6 +110,8 @@ zmq::socket_t MakeSocket(ZeroMqContext& context, zmq::socket_type type) {
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
   const bool is_router = type == zmq::socket_type::router;
   socket.set(zmq::sockopt::rcvhwm, is_router ? 0 : kMaxUnread);  // 0: no limit; see above
+  // TCP_USER_TIMEOUT: also where the peer's window stays shut.
+  if (is_router && options.unread_ms > 0) socket.set(zmq::sockopt::tcp_maxrt, options.unread_ms);
   if (options.heartbeat_ms == 0) return socket;
   if (is_router) {
     const int seconds = std::max(1, options.heartbeat_ms / 1000);
@@ -156,6 +159,7 @@ class ZeroMqListener final : public Listener {
     PCHECK(wake_fd_ >= 0) << "eventfd";
   }
   ~ZeroMqListener() override {
+    SetInHand(0);
     context_->Gate().Leave(socket_);
     close(wake_fd_);
   }
@@ -201,13 +205,22 @@ class ZeroMqListener final : public Listener {
  private:
   // The next message whose sender is who it says. Others are dropped.
   std::optional<Incoming> TakeStamped() {
-    for (bool is_stamped = false;;) {
-      auto incoming = TryReceive(*context_, socket_, /*is_router=*/true, &is_stamped);
-      if (!incoming || is_stamped) return incoming;
+    for (;;) {
+      auto received = TryReceive(*context_, socket_, /*is_router=*/true);
+      SetInHand(received ? received->bytes : 0);
+      if (!received) return std::nullopt;
+      if (received->is_stamped) return std::move(received->incoming);
       constexpr int kSeconds = 10;
       LOG_EVERY_T(WARNING, kSeconds)
           << "dropped a message listener=" << endpoint_
           << ": its sender has the job's key, but goes by another's identity";
+    }
+  }
+
+  // Who asks for the next message is done with the one before.
+  void SetInHand(size_t bytes) {
+    if (context_->guard && bytes != in_hand_bytes_) {
+      context_->guard->CountInHand(std::exchange(in_hand_bytes_, bytes), bytes);
     }
   }
 
@@ -259,6 +272,7 @@ class ZeroMqListener final : public Listener {
   zmq::socket_t socket_;
   const std::string endpoint_;
   const int wake_fd_;
+  size_t in_hand_bytes_ = 0;                     // of the message that was taken last
   std::unordered_map<PeerId, Outbox> outboxes_;  // no empty ones
   size_t waiting_bytes_ = 0;                     // own_bytes() of all of them
   std::unordered_map<PeerId, Unsent> unsent_;
@@ -357,13 +371,11 @@ class ZeroMqDialer final : public Dialer {
     for (; !ready_.empty(); ready_.pop_front()) {
       Turn& turn = ready_.front();
       if (turn.taken == kTurnMessages) continue;
-      bool is_stamped = true;  // Answers are not: a dialer knows whom it has called.
-      auto incoming =
-          TryReceive(*context_, lines_[turn.listener].socket, /*is_router=*/false, &is_stamped);
-      if (!incoming) continue;
+      auto received = TryReceive(*context_, lines_[turn.listener].socket, /*is_router=*/false);
+      if (!received) continue;
       ++turn.taken;
-      incoming->listener = turn.listener;
-      return incoming;
+      received->incoming.listener = turn.listener;
+      return std::move(received->incoming);
     }
     return std::nullopt;
   }

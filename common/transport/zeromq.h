@@ -32,6 +32,9 @@ struct ZeroMqOptions {
   // that was silent for five such times. A listener uses TCP's keepalive instead, and drops a
   // dialer whose host was silent for as long.
   int heartbeat_ms = 2000;
+  // A listener hangs up on a peer to which nothing could be sent for so long, as it does not read;
+  // 0: it waits. Then a host that vanished is found after this time, too.
+  int unread_ms = 0;
   int linger_ms = 1000;  // how long closing waits for what is still to be sent
   Security security = {};
 };

@@ -109,16 +109,16 @@ Result<Parts> ToParts(ZeroMqContext& context, Frames whole, const Unsent& unsent
 namespace {
 
 // `*is_wanted`: whether anybody has to look at it.
-std::optional<Incoming> TakeWhole(ZeroMqContext& context, zmq::socket_t& socket, bool is_router,
-                                  bool* is_stamped, bool* is_wanted) {
-  Incoming incoming;
+std::optional<Received> TakeWhole(ZeroMqContext& context, zmq::socket_t& socket, bool is_router,
+                                  bool* is_wanted) {
+  Received received;
+  Incoming& incoming = received.incoming;
   *is_wanted = true;
   constexpr size_t kPeerBytes = 192;  // of the sender's name, which each message brings
   uint64_t bytes = 0, memory_bytes = kPeerBytes;
   size_t parts = 0;
   int fd = -1;
   bool has_peer = !is_router;
-  *is_stamped = true;
   for (bool more = true; more;) {
     zmq::message_t part;
     while (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) {
@@ -139,7 +139,8 @@ std::optional<Incoming> TakeWhole(ZeroMqContext& context, zmq::socket_t& socket,
     }
     if (has_peer) {
       if (is_router) {
-        *is_stamped = *is_stamped && IsStamped(context.options.security, incoming.peer, part);
+        received.is_stamped =
+            received.is_stamped && IsStamped(context.options.security, incoming.peer, part);
       }
       if (++parts <= kMaxParts) incoming.frames.push_back(ToFrame(std::move(part)));
     } else {
@@ -147,19 +148,19 @@ std::optional<Incoming> TakeWhole(ZeroMqContext& context, zmq::socket_t& socket,
       has_peer = true;
     }
   }
-  if (fd >= 0) *is_wanted = context.guard->CountRead(fd, bytes, bytes + memory_bytes);
   if (parts > kMaxParts) incoming.frames.clear();
   incoming.frames = JoinFrames(std::move(incoming.frames), context.options.max_frame_bytes);
-  return incoming;
+  if (fd >= 0) *is_wanted = context.guard->CountRead(fd, bytes, bytes + memory_bytes);
+  received.bytes = bytes;
+  return received;
 }
 
 }  // namespace
 
-std::optional<Incoming> TryReceive(ZeroMqContext& context, zmq::socket_t& socket, bool is_router,
-                                   bool* is_stamped) {
+std::optional<Received> TryReceive(ZeroMqContext& context, zmq::socket_t& socket, bool is_router) {
   for (bool is_wanted = false;;) {
-    auto incoming = TakeWhole(context, socket, is_router, is_stamped, &is_wanted);
-    if (is_wanted) return incoming;
+    auto received = TakeWhole(context, socket, is_router, &is_wanted);
+    if (is_wanted) return received;
   }
 }
 

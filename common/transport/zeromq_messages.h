@@ -25,9 +25,13 @@ using Unsent = std::shared_ptr<std::atomic<size_t>>;
 // kResourceExhausted for a frame at which the peer would hang up.
 Result<Parts> ToParts(ZeroMqContext& context, Frames whole, const Unsent& unsent = nullptr);
 
-// One whole message if there is one. `*is_stamped`: whether a listener may believe it.
-std::optional<Incoming> TryReceive(ZeroMqContext& context, zmq::socket_t& socket, bool is_router,
-                                   bool* is_stamped);
+struct Received {
+  Incoming incoming;
+  bool is_stamped = true;  // whether a listener may believe it
+  size_t bytes = 0;
+};
+// One whole message if there is one.
+std::optional<Received> TryReceive(ZeroMqContext& context, zmq::socket_t& socket, bool is_router);
 
 enum class Sent { kYes, kFull, kUnreachable };
 

@@ -56,6 +56,7 @@ class Connection {
         return false;
       for (size_t got = 0; got < piece;) {
         const ssize_t more = recv(server_, buffer.data(), piece - got, 0);
+        if (more < 0 && errno == EAGAIN) continue;  // The guard lets it wait.
         if (more <= 0) return false;
         got += static_cast<size_t>(more);
       }
@@ -130,6 +131,38 @@ TEST_F(FloodGuardTest, AReaderWaitsUntilWhatItReadIsTaken) {
   EXPECT_FALSE(has_carried);
   EXPECT_TRUE(guard.CountRead(one.server(), together_, together_));
   EXPECT_TRUE(guard.CountRead(one.server(), together_, together_));
+  reader.join();
+  EXPECT_TRUE(has_carried);
+}
+
+// A newcomer shakes hands, and asks little.
+TEST_F(FloodGuardTest, WhoSendsLittleGoesOnBesideAFlood) {
+  FloodGuard guard(limit_);
+  Connection flood(listener_), little(listener_);
+  std::thread reader([&] { flood.Carry(2 * together_); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(kManyLooksMs));
+  constexpr uint64_t kLittle = 1000;
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(little.Carry(kLittle));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+  EXPECT_TRUE(flood.IsHungUpWithin(kSoonMs)) << "it waits in vain";
+  reader.join();
+  EXPECT_FALSE(little.IsHungUpWithin(0));
+}
+
+// What a listener has in its hands was taken, and is not given back yet.
+TEST_F(FloodGuardTest, WhatIsBeingLookedAtCounts) {
+  FloodGuard guard(limit_);
+  guard.CountInHand(0, 2 * together_);
+  Connection one(listener_);
+  std::atomic<bool> has_carried = false;
+  std::thread reader([&] {
+    EXPECT_TRUE(one.Carry(together_ / 2));
+    has_carried = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(kManyLooksMs));
+  EXPECT_FALSE(has_carried);
+  guard.CountInHand(2 * together_, 0);
   reader.join();
   EXPECT_TRUE(has_carried);
 }
