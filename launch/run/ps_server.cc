@@ -5,7 +5,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -96,7 +98,7 @@ Result<Security> ReadSupervisorsSecurity(int fd) {
 }
 
 // What peers send and do not read stays within the node's memory limit.
-ZeroMqOptions TransportOptionsOf(const NodeOptions& node) {
+ZeroMqOptions TransportOptionsOf(const NodeOptions& node, uint32_t rpc_deadline_ms) {
   ZeroMqOptions options{.process_bytes = std::numeric_limits<uint64_t>::max()};
   const uint64_t limit = node.memory_limit_mb << 20;
   if (limit == 0) return options;
@@ -105,6 +107,8 @@ ZeroMqOptions TransportOptionsOf(const NodeOptions& node) {
   options.peer_queue_bytes = std::max<uint64_t>(kWindowBytes, limit / 16);
   options.queue_bytes = limit / 8;
   options.process_bytes = limit;
+  // Answers that nobody reads hold memory that others wait for.
+  options.unread_ms = static_cast<int>(std::min<uint32_t>(rpc_deadline_ms, INT_MAX));
   return options;
 }
 
@@ -135,7 +139,8 @@ Status Serve(const Settings& settings) {
     options.readable =
         ReadablePlaces(options.node.row_dir, SplitAtCommas(settings.server.read_dirs));
   }
-  ZeroMqOptions transport_options = TransportOptionsOf(settings.storage);
+  ZeroMqOptions transport_options =
+      TransportOptionsOf(settings.storage, settings.cluster.rpc_deadline_ms);
   ASSIGN_OR_RETURN(transport_options.security,
                    is_supervised ? ReadSupervisorsSecurity(settings.server.supervisor_fd)
                                  : FindSecurity(settings, /*by_hand=*/true));

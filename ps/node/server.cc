@@ -235,7 +235,7 @@ Result<std::vector<std::unique_ptr<Shard>>> Server::MakeShards(const Job& job,
   }
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
   const auto request_memory = std::make_shared<RequestMemory>(budgets.requests);
-  const auto answer_memory = std::make_shared<RequestMemory>(budgets.answers);
+  const auto answer_memory = std::make_shared<AnswerMemory>(budgets.answers, job.spec.workers);
   std::vector<std::unique_ptr<Shard>> shards;
   for (uint32_t k = 0; k < per_node; ++k) {
     const ShardId id{job.node * per_node + k};

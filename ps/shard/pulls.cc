@@ -15,6 +15,7 @@ namespace {
 // A worker has at most a window of pulls under way, of 1 MiB each unless a single bag is larger.
 constexpr size_t kMaxPullsOfWorker = 64;
 constexpr uint64_t kMaxPullBytesOfWorker = uint64_t{64} << 20;
+constexpr uint64_t kPullPartOfRequests = 4;
 // Answers of one Serve().
 constexpr uint64_t kAnswersAtOnce = uint64_t{8} << 20;
 
@@ -30,7 +31,10 @@ Status Pulls::Park(PullTask pull) {
   };
   for (const PullTask& other : parked_) count(other);
   for (const auto& [number, reading] : reading_) count(reading.task);
-  if (pulls >= kMaxPullsOfWorker || (pulls > 0 && bytes > kMaxPullBytesOfWorker)) {
+  // Whose pulls wait for room must not take that of others' requests.
+  const uint64_t most =
+      std::min(kMaxPullBytesOfWorker, state_.options.request_memory->limit() / kPullPartOfRequests);
+  if (pulls >= kMaxPullsOfWorker || (pulls > 0 && bytes > most)) {
     return MakeStatus(
         StatusCode::kResourceExhausted,
         "{}: worker {} has {} pulls under way, and none more of {} bytes in all may be",
@@ -41,7 +45,7 @@ Status Pulls::Park(PullTask pull) {
 }
 
 bool Pulls::Serve() {
-  bool serves_all = true;
+  bool serves_all = true, is_full = false;
   waits_for_room_ = false;
   answered_bytes_ = 0;
   for (PullTask& pull : std::exchange(parked_, {})) {
@@ -54,8 +58,11 @@ bool Pulls::Serve() {
     }
     const bool is_due = step == state_.next_step && !state_.has_failed();
     if (is_due && answered_bytes_ >= kAnswersAtOnce) serves_all = false;
-    if (is_due && answered_bytes_ < kAnswersAtOnce && !waits_for_room_ && TryToServe(pull)) {
-      continue;
+    if (is_due && answered_bytes_ < kAnswersAtOnce && !is_full) {
+      const AnswerMemory::Room room = TryToServe(pull);
+      if (room == AnswerMemory::Room::kYes) continue;
+      waits_for_room_ = true;
+      is_full = room == AnswerMemory::Room::kNo;
     }
     parked_.push_back(std::move(pull));
   }
@@ -74,22 +81,25 @@ uint64_t Pulls::AnswerBytes(const PullTask& task) const {
   return floats * sizeof(float);
 }
 
-bool Pulls::TryToServe(PullTask& task) {
-  RequestCharge held;
-  RequestMemory& memory = *state_.options.answer_memory;
+AnswerMemory::Room Pulls::TryToServe(PullTask& task) {
+  const std::shared_ptr<AnswerMemory>& memory = state_.options.answer_memory;
+  const uint32_t worker = task.request.header.sender;
   const uint64_t bytes = AnswerBytes(task);
-  const Status room = held.Take(memory, bytes, state_.options.name);
-  if (!room.ok() && memory.used() > 0) {
-    waits_for_room_ = true;
-    return false;
-  }
+  const AnswerMemory::Room room = memory->Take(worker, bytes);
+  const bool has_room = room == AnswerMemory::Room::kYes;
+  if (!has_room && memory->used() > 0) return room;
   // Nothing that ends makes room. What is small is served anyway, one after the other.
-  if (!room.ok() && bytes > kAnswersAtOnce) {
-    state_.out.Refuse(task.request, room);
+  if (!has_room && bytes > kAnswersAtOnce) {
+    state_.out.Refuse(
+        task.request,
+        MakeStatus(StatusCode::kResourceExhausted,
+                   "{}: an answer of {} bytes is more than the {} that --memory_limit_mb leaves "
+                   "for answers",
+                   state_.options.name, bytes, memory->limit()));
   } else {
-    ServeOne(std::move(task), std::move(held));
+    ServeOne(std::move(task), AnswerCharge(memory, worker, has_room ? bytes : 0));
   }
-  return true;
+  return AnswerMemory::Room::kYes;
 }
 
 void Pulls::ForEachWaiting(const std::function<void(Request&)>& visit) {
@@ -104,7 +114,7 @@ void Pulls::Clear() {
 
 // ---- The first pass: what is in memory ---------------------------------------------------------
 
-void Pulls::ServeOne(PullTask task, RequestCharge held) {
+void Pulls::ServeOne(PullTask task, AnswerCharge held) {
   size_t floats = 0;
   for (const LocalRows& rows : task.tables) {
     floats += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
@@ -363,9 +373,9 @@ void Pulls::Answer(Pull pull) {
   }
   uint64_t bytes = 0;
   for (const Frame& frame : payload) bytes += frame.size();
-  if (state_.options.answer_memory->limit() != RequestMemory::kNoLimit) {
+  if (state_.options.answer_memory->is_limited()) {
     Frame& largest = *std::ranges::max_element(payload, {}, &Frame::size);
-    largest = WithCharge(std::move(largest), state_.options.answer_memory, std::move(pull.held));
+    largest = WithCharge(std::move(largest), std::move(pull.held));
   }
   answered_bytes_ += bytes;
   state_.most_answer_bytes = std::max(state_.most_answer_bytes, bytes);

@@ -2,12 +2,12 @@
 // written, from its initialiser.
 //
 // A pull of a later step is parked until that step is next, and one for whose answer the node's
-// memory limit leaves no room until others are answered. A pull that misses waits for the store
-// while others pass. The rows that were missing get slots of the cache, pinned for the step, in
-// place of rows that the policy evicts (dirty ones are written back). A row for which there is no
-// slot is answered without one, and is read or initialised again when the step is applied. An eval
-// pull changes nothing in the cache.
-// Threads: the shard's thread only.
+// memory limit leaves no room until others are sent; of a worker that does not read, its own. A
+// pull that misses waits for the store while others pass. The rows that were missing get slots of
+// the cache, pinned for the step, in place of rows that the policy evicts (dirty ones are written
+// back). A row for which there is no slot is answered without one, and is read or initialised again
+// when the step is applied. An eval pull changes nothing in the cache. Threads: the shard's thread
+// only.
 #pragma once
 
 #include <deque>
@@ -76,14 +76,14 @@ class Pulls {
     std::vector<Miss> misses;  // being read, in the order of the reads
     std::vector<Miss> coming;  // being read for a prefetch
     bool has_waited = false;   // for the store
-    RequestCharge held = {};   // of the answer
+    AnswerCharge held = {};    // of the answer
 
     std::span<float> out() { return rows.As<float>(); }
   };
 
-  // False: there is no room for the answer now, and `task` is as it was.
-  bool TryToServe(PullTask& task);
-  void ServeOne(PullTask task, RequestCharge held);
+  // Unless it is kYes, there is no room for the answer now, and `task` is as it was.
+  AnswerMemory::Room TryToServe(PullTask& task);
+  void ServeOne(PullTask task, AnswerCharge held);
   uint64_t AnswerBytes(const PullTask& task) const;
   // Where the rows of one table begin: `first` in the pull's list of rows, `offset` (floats) in the
   // weights of the reply.

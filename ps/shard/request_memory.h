@@ -1,7 +1,6 @@
 // RequestMemory: bytes that the requests of a PS node hold: pulls that wait or are being answered,
-// and pushes whose step is not applied yet; another one, those of answers that are not sent. All
-// shards of a node share them, so that what their peers send and do not read stays within the
-// node's memory limit. RequestCharge is one request's share.
+// and pushes whose step is not applied yet. All shards of a node share it, so that what their peers
+// send stays within the node's memory limit. RequestCharge is one request's share.
 //
 // Threads: RequestMemory, any; a RequestCharge, one.
 #pragma once
@@ -9,10 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
 
-#include "common/frame.h"
 #include "common/status.h"
 
 namespace rowhouse {
@@ -75,18 +72,5 @@ class RequestCharge {
   RequestMemory* memory_ = nullptr;
   uint64_t bytes_ = 0;
 };
-
-// The frame, with a charge of `memory` that ends with it: once it is sent.
-inline Frame WithCharge(Frame frame, std::shared_ptr<RequestMemory> memory, RequestCharge charge) {
-  struct Charged {
-    std::shared_ptr<RequestMemory> memory;
-    RequestCharge charge;  // ends first
-    Frame frame;
-  };
-  auto* charged = new Charged{std::move(memory), std::move(charge), std::move(frame)};
-  return Frame(
-      charged->frame.data(), charged->frame.size(),
-      [](void*, void* hint) { delete static_cast<Charged*>(hint); }, charged);
-}
 
 }  // namespace rowhouse

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/types.h"
+#include "ps/shard/answer_memory.h"
 #include "ps/shard/node_options.h"
 #include "ps/shard/request_memory.h"
 #include "sharding/plans/access_counts.h"
@@ -34,7 +35,7 @@ struct ShardOptions {
   uint64_t max_prefetch_bytes = 64 << 20;
   // Shared by the shards of the node.
   std::shared_ptr<RequestMemory> request_memory = std::make_shared<RequestMemory>();
-  std::shared_ptr<RequestMemory> answer_memory = std::make_shared<RequestMemory>();
+  std::shared_ptr<AnswerMemory> answer_memory = std::make_shared<AnswerMemory>();
   // A save notes which rows were ever written, so that opening them again needs no scan. It takes
   // memory meanwhile, at most a sixteenth of cache_bytes. For stores that have a directory.
   bool keeps_written_rows = false;

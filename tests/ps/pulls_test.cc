@@ -175,7 +175,7 @@ TEST_F(PullsTest, APullWaitsForTheAnswersBeforeItToBeSent) {
   wide.dim = 1 << 14;
   wide.optimizer = "sgd";
   constexpr uint64_t kAnswerBytes = uint64_t{3} << 20;
-  const auto memory = std::make_shared<RequestMemory>(kAnswerBytes + 1);
+  const auto memory = std::make_shared<AnswerMemory>(kAnswerBytes + 1, /*workers=*/1);
   OpenPulls({.cache_bytes = uint64_t{16} << 20, .answer_memory = memory}, {wide});
   std::vector<uint64_t> rows(48);
   std::iota(rows.begin(), rows.end(), 0u);
@@ -193,6 +193,35 @@ TEST_F(PullsTest, APullWaitsForTheAnswersBeforeItToBeSent) {
   EXPECT_FALSE(pulls_->waits_for_room());
   EXPECT_EQ(Take<SendFrames>().size(), 1u);
   EXPECT_EQ(memory->used(), 0u);
+}
+
+// A worker that does not read has its share of the answers, and leaves the others theirs.
+TEST_F(PullsTest, AWorkerThatDoesNotReadDoesNotKeepOthersWaiting) {
+  TableSpec wide;
+  wide.name = "t";
+  wide.rows = 64;
+  wide.dim = 1 << 14;
+  wide.optimizer = "sgd";
+  constexpr uint64_t kAnswerBytes = uint64_t{1} << 20;
+  const auto memory = std::make_shared<AnswerMemory>(4 * kAnswerBytes, /*workers=*/2);
+  OpenPulls({.workers = 2, .cache_bytes = uint64_t{16} << 20, .answer_memory = memory}, {wide});
+  std::vector<uint64_t> rows(16);
+  std::iota(rows.begin(), rows.end(), 0u);
+  const auto pull = [&](uint32_t worker) {
+    PullTask task = TaskOf(0, rows, /*eval=*/true);
+    task.request.header.sender = worker;
+    EXPECT_OK(pulls_->Park(std::move(task)));
+  };
+  for (int i = 0; i < 5; ++i) pull(0);
+  EXPECT_TRUE(pulls_->Serve());
+  const std::vector<SendFrames> unread = Take<SendFrames>();
+  EXPECT_EQ(unread.size(), 2u) << "half of the four";
+  EXPECT_TRUE(pulls_->waits_for_room());
+  for (int i = 0; i < 2; ++i) pull(1);
+  EXPECT_TRUE(pulls_->Serve());
+  EXPECT_EQ(Take<SendFrames>().size(), 2u) << "those of the other worker";
+  EXPECT_TRUE(pulls_->waits_for_room());
+  EXPECT_EQ(memory->used(), 2 * kAnswerBytes);
 }
 
 TEST_F(PullsTest, APullThatWasLeftBehindIsRefused) {
