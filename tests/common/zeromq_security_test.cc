@@ -135,6 +135,33 @@ TEST(ZeroMqSecurity, AMessageUnderAnothersIdentityIsDropped) {
   EXPECT_EQ(incoming->frames.at(0).text(), "as myself");
 }
 
+// A server that is started again has its key still, and its workers are let in again.
+TEST(ZeroMqSecurity, AListenerThatIsStartedAgainKnowsItsDialersByTheirKey) {
+  for (const auto kind : {Security::Kind::kPlain, Security::Kind::kCurve}) {
+    const Security security = OfKind(kind);
+    const ListeningSocket socket = ListenTcp("127.0.0.1", 0).value();
+    auto client = MakeTransport(security);
+    auto dialer = client->MakeDialer("w0").value();
+    ASSERT_OK(dialer->Connect(socket.endpoint()));
+    for (const char* const time : {"first", "second"}) {
+      auto server = MakeTransport(security);
+      auto listener = server->ListenOn(socket.fd(), socket.endpoint()).value();
+      ASSERT_OK(dialer->Send(0, OneFrame(time)));
+      const auto incoming = listener->Receive(kPatienceMs).value();
+      ASSERT_TRUE(incoming) << time;
+      EXPECT_EQ(incoming->peer, "w0");
+      EXPECT_EQ(incoming->frames.at(0).text(), time);
+      EXPECT_OK(listener->Send("w0", OneFrame("welcome")));
+      ASSERT_TRUE(dialer->Receive(kPatienceMs).value()) << time;
+    }
+    auto stranger = MakeTransport(OfKind(kind));
+    auto listener = stranger->ListenOn(socket.fd(), socket.endpoint()).value();
+    ASSERT_OK(dialer->Send(0, OneFrame("third")));
+    EXPECT_EQ(NextText(*listener, 500), "(nothing)") << "another key, another job";
+    EXPECT_EQ(dialer->Receive(kPatienceMs).status().code(), StatusCode::kUsage);
+  }
+}
+
 // ---- Crowds -------------------------------------------------------------------------------------
 
 int ConnectTo(uint16_t port, int timeout_ms) {

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "common/durable_file.h"
 #include "tests/testing/left_behind.h"
 #include "tests/testing/process.h"
 
@@ -267,8 +268,9 @@ TEST_F(Faults, CtrlCToMpirunLeavesNothingBehind) {
 
 class OwnServer : public Faults {
  protected:
-  void StartServer(const std::vector<std::string>& flags = {}) {
-    Command command{.arguments = {ROWHOUSE_BINARY, "ps", "--listen=tcp://127.0.0.1:0",
+  void StartServer(const std::vector<std::string>& flags = {},
+                   const std::string& listen = "tcp://127.0.0.1:0") {
+    Command command{.arguments = {ROWHOUSE_BINARY, "ps", "--listen=" + listen,
                                   fmt::format("--stop_deadline_ms={}", kStopMs)}};
     command.arguments.insert(command.arguments.end(), flags.begin(), flags.end());
     server_ = std::make_unique<Process>(InTmp(command));
@@ -434,6 +436,30 @@ TEST_F(OwnServer, WithAnotherKeyTellsTheWorkerAtOnceAndGoesOn) {
   EXPECT_EQ(encrypted.exit_code, 2) << encrypted.Describe();
   EXPECT_THAT(encrypted.err, HasSubstr("--encrypt"));
   EXPECT_EQ(RunCommand(TrainThere({its})).exit_code, 0);
+}
+
+TEST_F(OwnServer, ThatIsStartedAgainHasItsKeyAndLetsItsWorkersInAgain) {
+  const std::string key_file = tmp_ / "key", key = "--key_file=" + key_file;
+  StartServer({key, "--store=memory"});
+  const std::string text = ReadFile(key_file).value();
+  const ProcessResult before = RunCommand(TrainThere({key}));
+  ASSERT_EQ(before.exit_code, 0) << before.Describe();
+
+  std::vector<std::string> goes_on = kGoesOn;
+  goes_on.push_back(key);
+  Process process(TrainThere(goes_on));
+  ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
+  server_->Signal(SIGKILL);
+  EXPECT_EQ(server_->Wait().signal, SIGKILL);
+  StartServer({key, "--store=memory"}, endpoint_);
+  EXPECT_EQ(ReadFile(key_file).value(), text);
+  const ProcessResult cut_off = process.Wait();
+  EXPECT_EQ(cut_off.exit_code, 1) << "its rows are lost";
+  EXPECT_THAT(cut_off.err, testing::Not(HasSubstr("refused this process's key")));
+
+  const ProcessResult after = RunCommand(TrainThere({key}));
+  EXPECT_EQ(after.exit_code, 0) << after.Describe();
+  EXPECT_EQ(DigestOf(after), DigestOf(before));
 }
 
 TEST_F(OwnServer, WithoutAKeyDoesNotStartUnlessItIsOpen) {
