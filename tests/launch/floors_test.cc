@@ -24,7 +24,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 // The rooms (folders) of each floor, from the ground up: a file includes its own room and those
 // before it. Every folder has its line here; folders within a room belong to it.
 const std::vector<std::string> kRooms = {
-    "common",           "common/kernels",     "common/wire",      "common/transport",
+    "common",           "common/kernels",     "common/transport", "common/wire",
 
     "sharding/rows",    "sharding/tables",    "sharding/plans",   "sharding/cost",
     "sharding/planner", "sharding/simulator",
