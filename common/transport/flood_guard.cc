@@ -240,8 +240,9 @@ bool FloodGuard::IsFull() {
   const uint64_t resident = ResidentBytes();
   const MutexLock lock(mutex_);
   const auto unread = static_cast<uint64_t>(std::max<int64_t>(0, unread_bytes_));
-  const uint64_t memory = in_hand_bytes_ + (found_.bytes >= kReadBytes ? found_.MemoryOf(unread)
-                                                                       : last_.MemoryOf(unread));
+  const bool has_found = found_.bytes >= std::min(kReadBytes, process_bytes_ / kSparedPart);
+  const uint64_t memory =
+      in_hand_bytes_ + (has_found ? found_.MemoryOf(unread) : last_.MemoryOf(unread));
   const bool was_full = std::exchange(
       is_full_, unread_bytes_ > 0 && IsNear(resident) && memory > MaxUnread(resident, memory));
   if (is_full_ && (!was_full || unread_bytes_ < least_unread_)) {
@@ -295,6 +296,11 @@ void FloodGuard::SetUnread(const std::vector<Unread>& all, bool forgets_ended) {
     ended_at_ = now;
   }
   found_ = found;
+  if (forgets_ended) {
+    // It was full by an estimate that found nobody to hang up on: what was found counts from now.
+    last_ = {};
+    last_.Add(found.bytes, found.memory_bytes);
+  }
   const uint64_t each = process_bytes_ / kSparedPart / std::max<size_t>(1, all.size());
   spared_bytes_ = std::clamp(each, kMinSpared, kMaxSpared);
 }
