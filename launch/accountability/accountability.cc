@@ -12,10 +12,11 @@
 #include "launch/bench/stop_signal.h"
 #include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/stopwatch.h"
-#include "launch/lab/workload_of_run.h"
-#include "launch/plan/plan_mode.h"
-#include "launch/report/json_output.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
+#include "launch/prediction/machine_of_run.h"
+#include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/calibrate/kernel_judgement.h"
-#include "launch/report/figure_text.h"
-#include "sharding/cost/named_phases.h"
+#include "launch/figures/figure_text.h"
+#include "sharding/lab/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {

@@ -12,8 +12,8 @@
 #include "launch/calibrate/reference_runs.h"
 #include "launch/calibrate/train_run.h"
 #include "launch/calibrate/trained_config.h"
-#include "sharding/cost/machine.h"
-#include "sharding/cost/step_cost.h"
+#include "sharding/lab/cost/machine.h"
+#include "sharding/lab/cost/step_cost.h"
 
 namespace rowhouse {
 

@@ -15,8 +15,8 @@
 #include "launch/accountability/accounted_configs.h"
 #include "launch/accountability/accounted_run.h"
 #include "launch/calibrate/calibration.h"
-#include "sharding/cost/machine.h"
-#include "sharding/cost/prediction_error.h"
+#include "sharding/lab/cost/machine.h"
+#include "sharding/lab/cost/prediction_error.h"
 
 namespace rowhouse {
 

@@ -12,8 +12,8 @@
 #include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/bench/bench_command.h"
+#include "launch/figures/json_output.h"
 #include "launch/profile/run_profiler.h"
-#include "launch/report/json_output.h"
 
 namespace rowhouse {
 namespace {

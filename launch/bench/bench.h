@@ -93,8 +93,8 @@ inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 
 // Runs the named benches in that order and prints a line for each figure. "all" is all of them; a
 // name that is no bench's, such as "tier", stands for all whose names begin with "tier_". Without
-// names it prints BenchListText(). `json`: the value of --json (launch/report/json_output.h), for a
-// list of
+// names it prints BenchListText(). `json`: the value of --json (launch/figures/json_output.h), for
+// a list of
 //   {name, measured, unit, yardstick, ratio, spread, target, met}   (see bench_figure.h)
 // A missed target is no error. kUsage, and nothing is run, for an unknown name. An error of a bench
 // ends the run, and nothing is written; a bench that is kUnavailable here is left out, and the

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/settings/verb_flags.h"
+#include "launch/command_line/verb_flags.h"
 
 namespace rowhouse {
 namespace {

@@ -7,7 +7,7 @@
 #include "common/child_process.h"
 #include "common/temporary_directory.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/report/report_file.h"
+#include "launch/figures/report_file.h"
 
 namespace rowhouse {
 namespace {

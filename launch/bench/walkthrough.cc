@@ -10,10 +10,10 @@
 #include "launch/bench/bench_figure.h"
 #include "launch/bench/child_run.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/report/figure_text.h"
-#include "launch/report/json_output.h"
-#include "launch/report/text_table.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/json_output.h"
+#include "launch/figures/text_table.h"
 
 namespace rowhouse {
 

@@ -14,8 +14,9 @@
 #include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/reference_runs.h"
 #include "launch/calibrate/stopwatch.h"
-#include "launch/report/json_output.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
+#include "launch/prediction/machine_of_run.h"
 
 namespace rowhouse {
 namespace {

@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <map>
 
+#include "common/median.h"
 #include "common/new_file.h"
 #include "common/utc_time.h"
 #include "launch/calibrate/constants.h"
 #include "launch/hosts/host_facts.h"
-#include "launch/lab/workload_of_run.h"
+#include "launch/prediction/machine_of_run.h"
+#include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {
@@ -128,8 +130,6 @@ Status AddTables(const std::map<std::string, KernelSamples>& kernels, Machine* m
   return OkStatus();
 }
 
-double MedianSpread(const KernelTable& table) { return Percentile(table.spread(), 0.5); }
-
 }  // namespace
 
 Result<Calibration> Calibrate(const CalibrationOptions& options) {
@@ -175,14 +175,6 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
   return calibration;
 }
 
-std::vector<std::string> KernelsSpreadBeyond(const Machine& machine, double spread) {
-  std::vector<std::string> names;
-  for (const auto& [name, table] : machine.kernels) {
-    if (MedianSpread(table) > spread) names.push_back(name);
-  }
-  return names;
-}
-
 std::string CalibrationText(const Calibration& calibration) {
   const Machine& machine = calibration.machine;
   std::string text = fmt::format("{}: {}, {} cores, {} MiB of last-level cache for a process\n\n",
@@ -194,7 +186,7 @@ std::string CalibrationText(const Calibration& calibration) {
   text += fmt::format("\n  {:<26}{:>7}{:>9}  {}\n", "kernel", "points", "spread", "grid");
   for (const auto& [name, table] : machine.kernels) {
     text += fmt::format("  {:<26}{:>7}{:>7.0f} %  {}\n", name, table.ns().size(),
-                        100 * MedianSpread(table), GridText(table));
+                        100 * MedianOf(table.spread()), GridText(table));
   }
   for (const std::string& missing : calibration.unavailable) {
     text += "\nnot measured: " + missing;

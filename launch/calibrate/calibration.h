@@ -13,7 +13,7 @@
 
 #include "common/status.h"
 #include "launch/calibrate/point_samples.h"
-#include "sharding/cost/machine.h"
+#include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
 
@@ -52,11 +52,6 @@ struct Calibration {
 };
 // An error of on_kernel ends the measuring only: what was measured is returned, with `cut_off`.
 Result<Calibration> Calibrate(const CalibrationOptions& options);
-
-// Times of a kernel whose samples are spread by more are not used (MachineOf).
-inline constexpr double kRefusedSpread = 1.0;
-// The names of kernels whose samples are spread by more than that.
-std::vector<std::string> KernelsSpreadBeyond(const Machine& machine, double spread);
 
 // For people: constants, kernels with their grids and spreads, and what to make of them.
 std::string CalibrationText(const Calibration& calibration);

@@ -89,15 +89,6 @@ void Derive(const char* kernel, std::initializer_list<double> sizes, double work
 
 }  // namespace
 
-void DescribeHost(Machine* machine) {
-  const HostFacts facts = FactsOfThisHost();
-  machine->host = facts.name;
-  machine->cpu = CpuName();
-  machine->cores = facts.cpus;
-  machine->memory_bytes =
-      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 uint64_t CacheKnee(const KernelTable& gather) {
   const KernelAxis& tables = gather.axes()[0];
   const double width = gather.axes()[1].values.back();

@@ -1,4 +1,4 @@
-// Constants of a machine beside kernels: what it is, and what memory and messages give.
+// Constants of a machine beside kernels: what memory and messages give.
 //
 // Threads: one caller.
 #pragma once
@@ -6,12 +6,9 @@
 #include <string>
 
 #include "common/status.h"
-#include "sharding/cost/machine.h"
+#include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
-
-// Host name, CPU, cores, memory.
-void DescribeHost(Machine* machine);
 
 // Measures dram_gbs, llc_gbs, dram_latency_ns, zmq_round_trip_us and zmq_gbs, and derives
 // gemm_f32_gflops, gemm_bf16_gflops, multiget_rows_per_s, put_rows_per_s and the effective size of

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "launch/report/figure_text.h"
+#include "launch/figures/figure_text.h"
 
 namespace rowhouse {
 namespace {

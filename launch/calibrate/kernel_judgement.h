@@ -9,7 +9,7 @@
 #include <string>
 
 #include "launch/calibrate/calibration.h"
-#include "sharding/cost/prediction_error.h"
+#include "sharding/lab/cost/prediction_error.h"
 
 namespace rowhouse {
 

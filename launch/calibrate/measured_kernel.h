@@ -18,7 +18,7 @@
 
 #include "common/registry.h"
 #include "common/status.h"
-#include "sharding/cost/kernel_table.h"
+#include "sharding/lab/cost/kernel_table.h"
 #include "sharding/tables/embedding_tables.h"
 #include "worker/data/batch.h"
 

@@ -6,7 +6,8 @@
 
 #include "common/status.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "sharding/cost/kernel_table.h"
+#include "launch/prediction/machine_of_run.h"
+#include "sharding/lab/cost/kernel_table.h"
 
 namespace rowhouse {
 
@@ -15,8 +16,6 @@ double Percentile(std::vector<double> samples, double share);
 
 inline constexpr int kLeastSamples = 3;
 inline constexpr double kSlowPass = 1.3;
-// Samples that are spread by more were measured beside other work.
-inline constexpr double kBusySpread = 0.5;
 // How many of the fastest samples count: on a quiet host, and beside other work.
 inline constexpr double kFasterPart = 0.8, kFastestPart = 0.25;
 

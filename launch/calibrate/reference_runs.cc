@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sharding/cost/named_phases.h"
+#include "sharding/lab/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {

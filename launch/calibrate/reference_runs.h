@@ -3,7 +3,7 @@
 //
 // A kernel takes longer inside a step than when it is measured again and again: other phases have
 // filled the processor's caches, and threads were asleep. The cost model multiplies each phase by a
-// factor (sharding/cost/in_step.h); FitInStep makes them the constants "in_step_<phase>" of the
+// factor (sharding/lab/cost/in_step.h); FitInStep makes them the constants "in_step_<phase>" of the
 // machine. The model's own factors, for machines that were not calibrated, were fitted to
 // the judged configurations (docs/cost_model.md); these here are not. Threads: one.
 #pragma once
@@ -15,7 +15,7 @@
 #include "common/status.h"
 #include "launch/calibrate/train_run.h"
 #include "launch/calibrate/trained_config.h"
-#include "sharding/cost/machine.h"
+#include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
 

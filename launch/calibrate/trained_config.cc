@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "launch/lab/workload_of_run.h"
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/plan_of_run.h"
+#include "launch/prediction/workload_of_run.h"
 #include "launch/settings/yaml_config.h"
 
 namespace rowhouse {

@@ -9,8 +9,8 @@
 
 #include "common/status.h"
 #include "launch/settings/settings.h"
-#include "sharding/cost/machine.h"
-#include "sharding/cost/step_cost.h"
+#include "sharding/lab/cost/machine.h"
+#include "sharding/lab/cost/step_cost.h"
 
 namespace rowhouse {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "launch/report/figure_text.h"
+#include "launch/figures/figure_text.h"
 
 namespace rowhouse {
 

@@ -11,7 +11,7 @@
 
 #include "common/register_member.h"
 #include "common/status.h"
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
 #include "launch/settings/settings.h"
 #include "worker/data/blocks/data_directory.h"
 

@@ -7,9 +7,9 @@
 #include "common/clean_text.h"
 #include "common/json_text.h"
 #include "common/read_value.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
-#include "launch/report/json_output.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/figures/json_output.h"
 
 namespace rowhouse {
 namespace {

@@ -7,10 +7,10 @@
 #include "common/clean_text.h"
 #include "common/new_file.h"
 #include "common/read_value.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/data/criteo_imitation.h"
 #include "launch/data/data_verb.h"
-#include "launch/report/figure_text.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/figures/figure_text.h"
 
 namespace rowhouse {
 namespace {

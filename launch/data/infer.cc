@@ -5,9 +5,9 @@
 
 #include "common/clean_text.h"
 #include "common/output_path.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
 #include "launch/data/inferred_config.h"
-#include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"
 #include "worker/data/mapping/inference.h"
 #include "worker/data/text/first_look.h"

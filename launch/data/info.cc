@@ -5,11 +5,11 @@
 
 #include "common/clean_text.h"
 #include "common/json_text.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
-#include "launch/report/figure_text.h"
-#include "launch/report/json_output.h"
-#include "launch/report/text_table.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/json_output.h"
+#include "launch/figures/text_table.h"
 #include "worker/data/mapping/preprocessing.h"
 
 namespace rowhouse {

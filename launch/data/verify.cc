@@ -6,10 +6,10 @@
 
 #include "common/json_text.h"
 #include "common/mutex.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
-#include "launch/report/figure_text.h"
-#include "launch/report/json_output.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/json_output.h"
 #include "worker/data/mapping/preprocessing.h"
 
 namespace rowhouse {

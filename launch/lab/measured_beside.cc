@@ -5,8 +5,8 @@
 
 #include "common/counted.h"
 #include "common/median.h"
-#include "launch/report/report_file.h"
-#include "launch/report/text_table.h"
+#include "launch/figures/report_file.h"
+#include "launch/figures/text_table.h"
 
 namespace rowhouse {
 namespace {

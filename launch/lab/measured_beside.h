@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "sharding/cost/workload.h"
-#include "sharding/simulator/simulator.h"
+#include "sharding/lab/simulator/simulator.h"
+#include "sharding/lab/traffic/workload.h"
 
 namespace rowhouse {
 

@@ -9,12 +9,12 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/read_value.h"
-#include "launch/lab/lab_page.h"
-#include "launch/plan/plan_mode.h"
-#include "launch/report/json_output.h"
-#include "launch/report/text_table.h"
-#include "launch/settings/verb_flags.h"
-#include "sharding/cost/gpu/op_trace.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
+#include "launch/figures/text_table.h"
+#include "launch/plan/lab_page.h"
+#include "sharding/lab/gpu/op_trace.h"
 
 namespace rowhouse {
 namespace {

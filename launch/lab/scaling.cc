@@ -7,16 +7,16 @@
 
 #include "common/counted.h"
 #include "common/json_text.h"
-#include "launch/lab/candidate_plans.h"
-#include "launch/lab/lab_page.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
+#include "launch/figures/text_table.h"
 #include "launch/lab/scaling_sweep.h"
 #include "launch/lab/simulator_flags.h"
-#include "launch/lab/workload_of_run.h"
-#include "launch/plan/plan_mode.h"
-#include "launch/report/json_output.h"
-#include "launch/report/text_table.h"
+#include "launch/plan/candidate_plans.h"
+#include "launch/plan/lab_page.h"
+#include "launch/prediction/workload_of_run.h"
 #include "launch/settings/strategy_settings.h"
-#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "launch/plan/auto_plan.h"
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/auto_plan.h"
+#include "launch/prediction/plan_of_run.h"
 #include "launch/settings/strategy_settings.h"
-#include "sharding/cost/step_traffic.h"
+#include "sharding/lab/traffic/step_traffic.h"
 
 namespace rowhouse {
 namespace {

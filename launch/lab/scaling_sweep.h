@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/lab/lab_run.h"
-#include "sharding/simulator/simulator.h"
+#include "launch/prediction/lab_run.h"
+#include "sharding/lab/simulator/simulator.h"
 
 namespace rowhouse {
 

@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "common/json_text.h"
-#include "launch/lab/candidate_plans.h"
-#include "launch/lab/lab_page.h"
-#include "launch/lab/lab_run.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
+#include "launch/figures/text_table.h"
 #include "launch/lab/measured_beside.h"
 #include "launch/lab/simulator_flags.h"
-#include "launch/plan/plan_mode.h"
-#include "launch/report/json_output.h"
-#include "launch/report/text_table.h"
-#include "launch/settings/verb_flags.h"
-#include "sharding/cost/named_phases.h"
+#include "launch/plan/candidate_plans.h"
+#include "launch/plan/lab_page.h"
+#include "launch/prediction/lab_run.h"
+#include "sharding/lab/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "common/counted.h"
 #include "common/read_value.h"
-#include "launch/lab/workload_of_run.h"
-#include "launch/plan/plan_mode.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {

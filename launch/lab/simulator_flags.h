@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/status.h"
-#include "launch/settings/command_line.h"
-#include "sharding/simulator/simulator.h"
+#include "launch/command_line/command_line.h"
+#include "sharding/lab/simulator/simulator.h"
 
 namespace rowhouse {
 

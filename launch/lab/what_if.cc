@@ -9,11 +9,12 @@
 
 #include "common/counted.h"
 #include "common/read_value.h"
-#include "launch/lab/candidate_plans.h"
-#include "launch/lab/traced_workload.h"
-#include "launch/lab/workload_of_run.h"
-#include "launch/plan/plan_of_run.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/plan/candidate_plans.h"
+#include "launch/prediction/machine_of_run.h"
+#include "launch/prediction/plan_of_run.h"
+#include "launch/prediction/traced_workload.h"
+#include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {
@@ -49,7 +50,8 @@ KindOptions OptionsToTry(const std::string& kind, const LogicalTable& table, std
 Status ChangeKinds(const std::string& kind, Settings* settings, std::string* options) {
   std::set<std::string> texts;
   for (LogicalTable& table : settings->tables) {
-    if (table.kind != "plain" || table.rows <= settings->compression.qr_threshold) continue;
+    const bool is_plain = TableKinds().DeclarationOf(table.kind).has_row_for_each_id;
+    if (!is_plain || table.rows <= settings->compression.qr_threshold) continue;
     std::string text;
     table.kind = kind;
     table.kind_options = OptionsToTry(kind, table, &text);
@@ -88,7 +90,7 @@ constexpr std::string_view kOfSameWorkload[] = {
 
 // Predicts combination after combination. A trace is read once for each set of settings that it
 // depends on, and combinations that look up the same have one workload, which remembers what was
-// asked of it (sharding/cost/id_distribution.h).
+// asked of it (sharding/lab/traffic/id_distribution.h).
 class Asker {
  public:
   Asker(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes,
@@ -222,7 +224,7 @@ bool Advance(const std::vector<WhatIfAxis>& axes, std::vector<size_t>* choice) {
 // Whether a value of an axis is what the settings say.
 bool IsConfigured(const WhatIfAxis& axis, const std::string& value, const CommandLine& command_line,
                   const Settings& settings) {
-  if (axis.name == kKindAxis) return value == "plain";
+  if (axis.name == kKindAxis) return TableKinds().DeclarationOf(value).has_row_for_each_id;
   if (axis.name == kStrategyAxis) return value == ConfiguredName(settings);
   if (const SettingField* const field = FindSettingField(axis.name)) {
     Settings with_value = settings, as_is = settings;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
 #include "launch/settings/settings.h"
-#include "sharding/cost/step_cost.h"
+#include "sharding/lab/cost/step_cost.h"
 
 namespace rowhouse {
 
@@ -62,7 +62,7 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
 std::string WhatIfText(const WhatIf& what_if);
 // {axes, ids, rows: [{name: value, ..., ms, samples_per_second, ...}]}
 nlohmann::ordered_json WhatIfToJson(const WhatIf& what_if);
-// Data of a page (launch/lab/lab_page.h).
+// Data of a page (launch/plan/lab_page.h).
 nlohmann::ordered_json WhatIfPage(const WhatIf& what_if);
 
 }  // namespace rowhouse

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "common/nearest_name.h"
-#include "launch/lab/candidate_plans.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/lab/what_if.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/plan/candidate_plans.h"
 
 namespace rowhouse {
 namespace {

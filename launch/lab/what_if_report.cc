@@ -8,12 +8,12 @@
 
 #include "common/counted.h"
 #include "common/json_text.h"
-#include "launch/lab/lab_page.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/json_output.h"
 #include "launch/lab/what_if.h"
-#include "launch/plan/plan_mode.h"
-#include "launch/report/figure_text.h"
-#include "launch/report/json_output.h"
-#include "launch/settings/verb_flags.h"
+#include "launch/plan/lab_page.h"
 
 namespace rowhouse {
 namespace {

@@ -5,12 +5,12 @@
 
 #include "common/json_text.h"
 #include "common/nearest_name.h"
+#include "launch/figures/json_output.h"
 #include "launch/model/ckpt_actions.h"
 #include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_rows.h"
 #include "launch/model/scoring_model.h"
-#include "launch/report/json_output.h"
 
 namespace rowhouse {
 namespace {

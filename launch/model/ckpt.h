@@ -21,7 +21,7 @@ namespace rowhouse {
 // What the flags say that are no settings.
 struct CkptFlags {
   std::string compression = "";  // of compact; "": what each shard's files have
-  std::string json = "";         // where figures go (launch/report/json_output.h)
+  std::string json = "";         // where figures go (launch/figures/json_output.h)
   // Of export.
   std::string out = "";
   std::string format = "npy";

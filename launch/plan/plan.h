@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/status.h"
-#include "launch/lab/lab_run.h"
+#include "launch/prediction/lab_run.h"
 #include "launch/settings/settings.h"
 #include "sharding/tables/load_balance_manager.h"
 
@@ -16,7 +16,7 @@ struct PlanRequest {
   bool wants_counts = false;   // --count_ids
   bool wants_plan = false;     // --out, --measured, --plan or --strategy was given, and no counts
   bool has_model = false;      // --config or a flag of the model was given
-  std::string json = {};       // --json; see launch/report/json_output.h
+  std::string json = {};       // --json; see launch/figures/json_output.h
   std::string memory_mb = {};  // as given: MiB to find vocabularies for; "": storage.cache_mb
   std::string touched_rows = {};  // as given, of --sizes; "": all
   std::string max_samples = {};   // as given, of --count_ids; "": all
@@ -28,9 +28,9 @@ struct PlanRequest {
   std::optional<LoadBalanceManager> load_balance = {};
 };
 // Prints what the request wants, exactly one of: sizes of the model's tables and PS nodes
-// (launch/report/size_plan.h, node_plan.h), also if only a model is given; the plan of a run or
-// counts of its data (launch/report/plan_report.h); what LoadBalanceManager decided
-// (launch/report/load_balance_report.h). Writes plan or counts to `out`, whole or not at all.
+// (launch/plan/size_plan.h, node_plan.h), also if only a model is given; the plan of a run or
+// counts of its data (launch/plan/plan_report.h); what LoadBalanceManager decided
+// (launch/plan/load_balance_report.h). Writes plan or counts to `out`, whole or not at all.
 // kUsage if it wants none or several.
 Status RunPlan(const Settings& settings, const PlanRequest& request);
 

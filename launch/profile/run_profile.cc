@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "launch/figures/figure_text.h"
 #include "launch/profile/message_figures.h"
-#include "launch/report/figure_text.h"
 
 namespace rowhouse {
 namespace {

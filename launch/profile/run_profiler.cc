@@ -12,10 +12,10 @@
 #include "common/json_text.h"
 #include "common/wire/codec.h"
 #include "common/wire/profile.h"
+#include "launch/figures/report_file.h"
 #include "launch/model/output_place.h"
 #include "launch/profile/allreduce_wait.h"
 #include "launch/profile/trace_file.h"
-#include "launch/report/report_file.h"
 #include "ps/shard/process_memory.h"
 #include "worker/train/trainer.h"
 

@@ -9,10 +9,10 @@
 #include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/bench/bench_command.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
 #include "launch/regimes/regime.h"
 #include "launch/regimes/regime_class.h"
-#include "launch/report/json_output.h"
-#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {

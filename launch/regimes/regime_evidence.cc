@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
-#include "launch/report/figure_text.h"
+#include "launch/figures/figure_text.h"
 
 namespace rowhouse {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "common/json_text.h"
 #include "common/output_path.h"
+#include "launch/figures/json_output.h"
+#include "launch/figures/report_file.h"
 #include "launch/report/comparison.h"
-#include "launch/report/json_output.h"
-#include "launch/report/report_file.h"
 #include "launch/report/strategy_comparison.h"
 
 namespace rowhouse {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/report/text_table.h"
+#include "launch/figures/text_table.h"
 
 namespace rowhouse {
 
@@ -76,7 +76,7 @@ std::string TestSetsText(const std::vector<ComparedRun>& runs);
 // For a terminal: the table, then test samples and settings that differ.
 std::string ComparisonText(const std::vector<ComparedRun>& runs);
 
-// An HTML page (launch/report/page.h).
+// An HTML page (launch/figures/page.h).
 std::string ComparisonPage(const std::vector<ComparedRun>& runs);
 
 // RFC 4180 with \n: run, samples_per_second, test_auc, test_logloss, rows_bytes, of_plain,

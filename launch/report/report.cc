@@ -5,12 +5,12 @@
 
 #include "common/json_text.h"
 #include "common/read_value.h"
-#include "launch/report/page.h"
-#include "launch/report/report_file.h"
-#include "launch/report/traffic_report.h"
+#include "launch/command_line/version.h"
+#include "launch/figures/page.h"
+#include "launch/figures/report_file.h"
+#include "launch/prediction/traffic_report.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/strategy_settings.h"
-#include "launch/version.h"
 #include "sharding/tables/table_sizes.h"
 
 namespace rowhouse {

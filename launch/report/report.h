@@ -16,12 +16,12 @@
 //   workers [{name, median_step_ms, step_phases}]: of every worker
 //   sharding {strategy, pool_on, placement [...], plan_digest, ps_nodes [...], on_each_worker
 //     {rows, bytes}, tables [...]}: how each table is placed, what each PS node owned and did, and
-//     the traffic expected of each table (launch/report/traffic_report.h)
+//     the traffic expected of each table (launch/prediction/traffic_report.h)
 //   rows_pulled: rows_from_memory + rows_first_touched (never written: the initialiser's) +
 //     rows_from_store (the pull waited for a read)
 //   prediction: what the cost model says of a step, beside what was measured
-//     (launch/lab/run_prediction.h)
-//   memory_plan: the prediction of rowhouse plan --sizes (launch/report/node_plan.h)
+//     (launch/report/run_prediction.h)
+//   memory_plan: the prediction of rowhouse plan --sizes (launch/prediction/node_plan.h)
 // Threads: plain data.
 #pragma once
 
@@ -33,10 +33,10 @@
 
 #include "common/status.h"
 #include "common/wire/control.h"
-#include "launch/lab/run_prediction.h"
-#include "launch/report/node_plan.h"
+#include "launch/prediction/node_plan.h"
+#include "launch/report/run_prediction.h"
 #include "launch/settings/settings.h"
-#include "sharding/plans/plan_traffic.h"
+#include "sharding/lab/traffic/plan_traffic.h"
 #include "worker/train/trainer.h"
 
 namespace rowhouse {
@@ -129,7 +129,7 @@ struct RunReport {
   };
   struct PlacedTable {
     std::string name;
-    std::string strategy;  // that it is placed like (sharding/planner/planner.h)
+    std::string strategy;  // that it is placed like (sharding/lab/planner/planner.h)
     uint64_t slices = 0;
     bool pools_on_shards = false;
     uint64_t worker_rows = 0;                          // single rows on the workers

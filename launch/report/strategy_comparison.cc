@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "launch/report/figure_text.h"
-#include "launch/report/page.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/page.h"
+#include "launch/figures/report_file.h"
 #include "launch/report/report.h"
-#include "launch/report/report_file.h"
 
 namespace rowhouse {
 namespace {

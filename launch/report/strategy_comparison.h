@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/report/text_table.h"
+#include "launch/figures/text_table.h"
 
 namespace rowhouse {
 
@@ -41,7 +41,7 @@ struct StrategyCost {
 Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::string>& paths);
 
 TextTable StrategyTable(const std::vector<StrategyCost>& costs);
-// An HTML page (launch/report/page.h).
+// An HTML page (launch/figures/page.h).
 std::string StrategyPage(const std::vector<StrategyCost>& costs);
 
 // RFC 4180 with \n: strategy, placed_bytes_max, placed_bytes_max_over_mean, cache_bytes_max,

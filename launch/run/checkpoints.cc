@@ -11,9 +11,9 @@
 
 #include "common/clean_text.h"
 #include "common/durable_file.h"
+#include "launch/figures/figure_text.h"
 #include "launch/model/last_save.h"
 #include "launch/model/model_lock.h"
-#include "launch/report/figure_text.h"
 #include "ps/store/checkpoint_part.h"
 #include "worker/mpi/agreement.h"
 

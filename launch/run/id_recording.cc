@@ -3,7 +3,7 @@
 #include <glog/logging.h>
 
 #include "common/output_path.h"
-#include "launch/report/figure_text.h"
+#include "launch/figures/figure_text.h"
 #include "sharding/tables/table_kind.h"
 
 namespace rowhouse {

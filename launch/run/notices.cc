@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "launch/command_line/verb_flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 bool IsModelGiven(const CommandLine& command_line) {

@@ -8,11 +8,11 @@
 
 #include "common/file_lock.h"
 #include "common/status.h"
-#include "launch/plan/chosen_plan.h"
+#include "launch/prediction/chosen_plan.h"
 #include "launch/report/training_history.h"
 #include "launch/run/worker_run.h"
+#include "sharding/lab/traffic/plan_traffic.h"
 #include "sharding/plans/job_spec.h"
-#include "sharding/plans/plan_traffic.h"
 #include "worker/data/convert/prepared_text.h"
 #include "worker/data/dataset.h"
 #include "worker/train/trainer.h"

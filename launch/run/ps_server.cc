@@ -21,7 +21,7 @@
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq.h"
 #include "launch/hosts/host_facts.h"
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/plan_of_run.h"
 #include "launch/run/key_file.h"
 #include "launch/run/temporary_rows.h"
 #include "ps/node/server.h"

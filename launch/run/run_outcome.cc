@@ -11,11 +11,11 @@
 
 #include "common/clean_text.h"
 #include "common/durable_file.h"
-#include "launch/lab/prediction_text.h"
-#include "launch/report/figure_text.h"
+#include "launch/figures/figure_text.h"
+#include "launch/report/prediction_text.h"
 #include "launch/run/stop_request.h"
 #include "launch/settings/strategy_settings.h"
-#include "sharding/planner/planner.h"
+#include "sharding/lab/planner/planner.h"
 #include "sharding/plans/plan_load.h"
 
 namespace rowhouse {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/wire/control.h"
-#include "launch/plan/chosen_plan.h"
+#include "launch/prediction/chosen_plan.h"
 #include "launch/report/report.h"
 #include "launch/report/training_history.h"
 #include "launch/run/progress.h"

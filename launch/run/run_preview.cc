@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include "common/counted.h"
-#include "launch/plan/plan_of_run.h"
-#include "launch/report/figure_text.h"
+#include "launch/figures/figure_text.h"
+#include "launch/prediction/plan_of_run.h"
 
 namespace rowhouse {
 namespace {

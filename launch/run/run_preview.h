@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "launch/report/node_plan.h"
+#include "launch/prediction/node_plan.h"
 #include "launch/settings/settings.h"
 #include "sharding/plans/job_spec.h"
 #include "worker/data/dataset.h"

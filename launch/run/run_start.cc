@@ -18,7 +18,7 @@
 #include "launch/model/model_settings.h"
 #include "launch/model/output_place.h"
 #include "launch/model/saved_rows.h"
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/plan_of_run.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/strategy_settings.h"
 #include "ps/shard/shard_opening.h"

@@ -14,12 +14,12 @@
 #include "common/counted.h"
 #include "common/json_text.h"
 #include "common/read_value.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
 #include "launch/model/model_settings.h"
-#include "launch/report/json_output.h"
 #include "launch/run/progress.h"
 #include "launch/run/stop_request.h"
 #include "launch/score/scoring.h"
-#include "launch/settings/verb_flags.h"
 
 namespace rowhouse {
 namespace {

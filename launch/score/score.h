@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/status.h"
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
 #include "launch/settings/settings.h"
 
 namespace rowhouse {

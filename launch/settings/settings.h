@@ -1,8 +1,8 @@
 // Settings: everything the operator decides, once, before anything starts. The initialisers of the
 // members below are the defaults, and the only place where these are written. The YAML file changes
-// them first, then the flags on the command line (launch/settings/command_line.h). After the checks
-// all code gets the settings by const reference and reads no flag, file or environment variable
-// itself.
+// them first, then the flags on the command line (launch/command_line/command_line.h). After the
+// checks all code gets the settings by const reference and reads no flag, file or environment
+// variable itself.
 //
 // Each member has an entry in launch/settings/entries/, which gives its flag, its bounds and its
 // help. Threads: plain data.

@@ -1,6 +1,6 @@
 // CacheBudget: divides a node's bytes for cached rows among its tables so that the fewest accesses
 // miss, given each table's miss ratio as a function of its cache size
-// (sharding/cost/reuse_sampler.h).
+// (sharding/plans/reuse_sampler.h).
 //
 // Bytes go, one after the other, where they save most misses. Each table's hits are replaced by
 // their upper concave hull, for which this greedy division is optimal (Suh, Devadas and Rudolph,

@@ -17,7 +17,7 @@
 #include "ps/shard/shard_state.h"
 #include "ps/shard/store_writer.h"
 #include "ps/shard/sweeper.h"
-#include "sharding/cost/reuse_sampler.h"
+#include "sharding/plans/reuse_sampler.h"
 
 namespace rowhouse {
 

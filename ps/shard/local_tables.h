@@ -24,8 +24,8 @@
 #include "ps/store/row_store.h"
 #include "ps/store/store_batch.h"
 #include "ps/store/written_rows_file.h"
-#include "sharding/cost/reuse_sampler.h"
 #include "sharding/plans/plan.h"
+#include "sharding/plans/reuse_sampler.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
 

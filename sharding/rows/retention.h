@@ -1,6 +1,6 @@
 // Retention: which rows a cache keeps, as far as its hit rate depends on it. Cache policies declare
-// it (ps/cache/cache_policy.h); predictions of hit rates read it (sharding/cost/id_distribution.h).
-// Threads: plain data.
+// it (ps/cache/cache_policy.h); predictions of hit rates read it
+// (sharding/lab/traffic/id_distribution.h). Threads: plain data.
 #pragma once
 
 namespace rowhouse {

@@ -3,8 +3,8 @@
 // outside this folder knows their names.
 #include <gmock/gmock.h>
 
-#include "launch/report/size_plan.h"
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
+#include "launch/plan/size_plan.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/yaml_config.h"
 #include "ps/cache/cache_policy.h"

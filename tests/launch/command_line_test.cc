@@ -1,14 +1,14 @@
 // Every sentence the command line has for the operator, and every form it takes.
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
 
 #include <gflags/gflags.h>
 
 #include <fstream>
 
-#include "launch/plan/plan_mode.h"
-#include "launch/settings/flags.h"
+#include "launch/command_line/flags.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/verb_flags.h"
 #include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
 

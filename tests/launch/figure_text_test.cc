@@ -1,4 +1,4 @@
-#include "launch/report/figure_text.h"
+#include "launch/figures/figure_text.h"
 
 #include "tests/testing/testing.h"
 

@@ -1,15 +1,15 @@
 // What follows from the entries of settings: flags of gflags, help and completion.
-#include "launch/settings/flags.h"
+#include "launch/command_line/flags.h"
 
 #include <fmt/ranges.h>
 #include <gflags/gflags.h>
 
 #include <set>
 
-#include "launch/settings/dlrm_flags.h"
-#include "launch/settings/help.h"
+#include "launch/command_line/dlrm_flags.h"
+#include "launch/command_line/help.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/verb_flags.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/store/row_store.h"
 #include "sharding/plans/strategy.h"

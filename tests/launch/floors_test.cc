@@ -24,32 +24,70 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 // The rooms (folders) of each floor, from the ground up: a file includes its own room and those
 // before it. Every folder has its line here; folders within a room belong to it.
 const std::vector<std::string> kRooms = {
-    "common",           "common/kernels",     "common/transport", "common/wire",
+    "common",
+    "common/kernels",
+    "common/transport",
+    "common/wire",
 
-    "sharding/rows",    "sharding/tables",    "sharding/plans",   "sharding/cost",
-    "sharding/planner", "sharding/simulator",
+    "sharding/rows",
+    "sharding/tables",
+    "sharding/plans",
+    "sharding/lab/traffic",
+    "sharding/lab/cost",
+    "sharding/lab/planner",
+    "sharding/lab/gpu",
+    "sharding/lab/simulator",
 
-    "ps/cache",         "ps/store",           "ps/log",           "ps/shard",
+    "ps/cache",
+    "ps/store",
+    "ps/log",
+    "ps/shard",
     "ps/node",
 
-    "worker/data",      "worker/dense",       "worker/embedding", "worker/mpi",
-    "worker/client",    "worker/train",
+    "worker/data",
+    "worker/dense",
+    "worker/embedding",
+    "worker/mpi",
+    "worker/client",
+    "worker/train",
+
+    "launch/hosts",
+    "launch/figures",
+    "launch/settings",
+    "launch/model",
+    "launch/command_line",
+    "launch/prediction",
+    "launch/plan",
+    "launch/report",
+    "launch/profile",
+    "launch/run",
+    "launch/score",
+    "launch/data",
+    "launch/bench",
+    "launch/calibrate",
+    "launch/regimes",
+    "launch/lab",
+    "launch/accountability",
+    "launch",
 };
-// The rooms of launch have no order yet.
-constexpr std::string_view kWithoutOrder = "launch";
+// What predicts and experiments: the system itself does not know of it.
+constexpr std::string_view kLab = "sharding/lab/";
 
 // "sharding/rows/optimizers/sgd.cc" -> "sharding/rows".
 std::string RoomOf(const std::string& path) {
-  const size_t floor = path.find('/');
-  const size_t room = path.find('/', floor + 1);
-  return path.substr(0, room == std::string::npos ? floor : room);
+  const size_t above = path.starts_with(kLab) ? kLab.size() - 1 : path.find('/');
+  const size_t room = path.find('/', above + 1);
+  return path.substr(0, room == std::string::npos ? above : room);
 }
 
 // A sentence if a file of the room of `path` must not include `header`; "": it may.
 std::string WhyNotInRoom(const std::string& path, const std::string& header) {
   const std::string from = RoomOf(path), to = RoomOf(header);
   const std::string floor = path.substr(0, path.find('/'));
-  if (floor != header.substr(0, header.find('/')) || floor == kWithoutOrder) return "";
+  if (header.starts_with(kLab) && (floor == "ps" || floor == "worker")) {
+    return "floor " + floor + " must not know the lab: " + header;
+  }
+  if (floor != header.substr(0, header.find('/'))) return "";
   const auto own = std::ranges::find(kRooms, from), other = std::ranges::find(kRooms, to);
   if (own == kRooms.end()) return "room " + from + " has no line in kRooms";
   return other <= own ? "" : "room " + from + " stands below " + to + ": " + header;
@@ -64,16 +102,18 @@ struct Home {
 };
 
 const std::vector<Home> kHomes = {
-    {"ZeroMQ", "zmq", {"common/transport/zeromq", "launch/version.cc"}},
+    {"ZeroMQ", "zmq", {"common/transport/zeromq", "launch/command_line/version.cc"}},
     {"RocksDB",
      "rocksdb/",
      {"ps/store/engines/rocksdb.cc", "ps/store/store_environment.cc", "ps/store/rocksdb_",
-      "launch/bench/bare_rocksdb.cc", "launch/version.cc"}},
+      "launch/bench/bare_rocksdb.cc", "launch/command_line/version.cc"}},
     {"cereal", "cereal/", {"common/wire/"}},
-    {"MPI", "mpi.h", {"worker/mpi/mpi_", "launch/hosts/cluster.", "launch/version.cc"}},
+    {"MPI",
+     "mpi.h",
+     {"worker/mpi/mpi_", "launch/hosts/cluster.", "launch/command_line/version.cc"}},
     {"gflags",
      "gflags/",
-     {"launch/settings/flags.", "launch/settings/command_line.", "launch/settings/help.cc"}},
+     {"launch/settings/flags.", "launch/settings/command_line.", "launch/command_line/help.cc"}},
     {"yaml-cpp", "yaml-cpp/", {"launch/settings/yaml_"}},
 };
 
@@ -122,8 +162,8 @@ std::vector<std::string> BrokenRules(const std::string& path, const std::string&
   for (int number = 1; std::getline(lines, line); ++number) {
     const std::string where = path + ":" + std::to_string(number) + ": ";
     const std::string macro = FlagMacroOf(line);
-    if (!macro.empty() && path != "launch/settings/flags.cc") {
-      broken.push_back(where + macro + ": flags are defined in launch/settings/flags.cc only");
+    if (!macro.empty() && path != "launch/command_line/flags.cc") {
+      broken.push_back(where + macro + ": flags are defined in launch/command_line/flags.cc only");
     }
     for (const CallHome& home : kCallHomes) {
       const bool is_at_home = std::ranges::count(home.files, path) > 0;
@@ -196,6 +236,11 @@ TEST(Floors, AnIncludeFromALowerRoomIsNamed) {
               testing::ElementsAre("ps/attic/x.cc:1: room ps/attic has no line in kRooms"));
   EXPECT_THAT(BrokenRules("sharding/plans/strategies/x.cc", "#include \"sharding/rows/a.h\"\n"),
               testing::IsEmpty());
+  EXPECT_THAT(BrokenRules("ps/shard/x.cc", "#include \"sharding/lab/cost/machine.h\"\n"),
+              testing::ElementsAre("ps/shard/x.cc:1: floor ps must not know the lab: "
+                                   "sharding/lab/cost/machine.h"));
+  EXPECT_THAT(BrokenRules("launch/run/x.cc", "#include \"launch/lab/what_if.h\"\n"),
+              testing::SizeIs(1));
 }
 
 TEST(Floors, ALibraryOutsideItsHomeIsNamed) {
@@ -221,8 +266,8 @@ TEST(Floors, ACallThatHasAHomeElsewhereIsNamed) {
 TEST(Floors, AFlagOutsideTheFlagsFileIsNamed) {
   EXPECT_THAT(BrokenRules("worker/train/trainer.cc", "DEFINE_int32(steps, 1, \"\");\n"),
               testing::ElementsAre("worker/train/trainer.cc:1: DEFINE_int32: flags are defined in "
-                                   "launch/settings/flags.cc only"));
-  EXPECT_THAT(BrokenRules("launch/settings/flags.cc", "DEFINE_int32(steps, 1, \"\");\n"),
+                                   "launch/command_line/flags.cc only"));
+  EXPECT_THAT(BrokenRules("launch/command_line/flags.cc", "DEFINE_int32(steps, 1, \"\");\n"),
               testing::IsEmpty());
 }
 

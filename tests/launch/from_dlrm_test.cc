@@ -5,9 +5,9 @@
 #include <set>
 
 #include "common/durable_file.h"
-#include "launch/settings/dlrm_flags.h"
+#include "launch/command_line/dlrm_flags.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/verb_flags.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "launch/plan/id_counting.h"
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/id_counting.h"
+#include "launch/prediction/plan_of_run.h"
 #include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
 

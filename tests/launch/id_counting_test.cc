@@ -1,5 +1,5 @@
 // Counts of a run's ids, against reading the data and resolving ids by hand.
-#include "launch/plan/id_counting.h"
+#include "launch/prediction/id_counting.h"
 
 #include <map>
 

@@ -1,9 +1,9 @@
 // LoadBalanceManager for the terminal, and the flags that ask for one.
-#include "launch/report/load_balance_report.h"
+#include "launch/plan/load_balance_report.h"
 
 #include <nlohmann/json.hpp>
 
-#include "launch/settings/load_balance_flags.h"
+#include "launch/command_line/load_balance_flags.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -47,18 +47,18 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/calibrate/trained_config.h", {"adagrad", "dot", "row_wise"}, kDefault},
       {"launch/data/convert.cc", {"block", "criteo"}, kWord + "; " + kDefault},
       {"launch/data/inferred_config.cc", {"delimited"}, kToGo},
-      {"launch/lab/candidates_report.cc", {"memory"}, kWord},
-      {"launch/lab/what_if.cc", {"block", "plain"}, kToGo},
-      {"launch/lab/workload_of_run.cc", {"random", "synthetic"}, kToGo},
+      {"launch/plan/candidates_report.cc", {"memory"}, kWord},
+      {"launch/lab/what_if.cc", {"block"}, kToGo},
+      {"launch/prediction/workload_of_run.cc", {"random", "synthetic"}, kToGo},
       {"launch/model/", {"npy"}, "the format of an exported file"},
       {"launch/model/saved_rows.cc", {"rocksdb"}, kMakes},
       {"launch/main.cc", {"npy"}, "the format of an exported file"},
       {"launch/profile/", {"cat", "clock", "memory"}, kWord},
       {"launch/regimes/regime_evidence.cc", {"mixed"}, kWord},
-      {"launch/report/node_plan.cc", {"memory"}, kWord},
+      {"launch/prediction/node_plan.cc", {"memory"}, kWord},
       {"launch/run/run_preview.cc", {"memory"}, kWord},
       {"launch/score/score.cc", {"memory"}, kWord},
-      {"launch/settings/command_line.cc", {"dataset", "skew_aware"}, kDlrm + "; a default"},
+      {"launch/command_line/command_line.cc", {"dataset", "skew_aware"}, kDlrm + "; a default"},
       {"launch/settings/entries/", {"*"}, kDlrm + "; names of flags"},
       {"launch/settings/going_on.cc", {"adagrad", "dlrm", "rowwise_adagrad", "sgd"}, kToGo},
       {"launch/settings/model_rules.cc", {"counter", "dlrm", "mixed", "plain", "qr"}, kDlrm},
@@ -68,16 +68,16 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/settings/settings.h", {"poly2", "row_wise", "sgd"}, kDefault},
       {"launch/settings/strategy_settings.cc", {"replicated"}, kToGo},
       {"launch/settings/table_fields.cc", {"momentum", "npy", "rowwise_adagrad"}, kDlrm},
-      {"launch/settings/verb_flags.cc", {"fair", "memory", "npy"}, kWord},
+      {"launch/command_line/verb_flags.cc", {"fair", "memory", "npy"}, kWord},
       {"ps/cache/cache_policy.h", {"lrfu"}, kDefault},
       {"ps/node/server.cc", {"memory"}, kWord},
       {"ps/shard/node_options.h", {"rocksdb"}, kDefault},
       {"ps/shard/shard_opening.h", {"rocksdb"}, kDefault},
-      {"sharding/cost/bag_times.cc", {"sgd"}, "the kernel is measured with it"},
-      {"sharding/cost/gpu/", {"block", "cat", "sgd"}, kWord},
-      {"sharding/cost/worker_time.cc", {"synthetic"}, kToGo},
-      {"sharding/planner/", {"memory"}, kWord},
-      {"sharding/planner/planner.cc",
+      {"sharding/lab/cost/bag_times.cc", {"sgd"}, "the kernel is measured with it"},
+      {"sharding/lab/gpu/", {"block", "cat", "sgd"}, kWord},
+      {"sharding/lab/cost/worker_time.cc", {"synthetic"}, kToGo},
+      {"sharding/lab/planner/", {"memory"}, kWord},
+      {"sharding/lab/planner/planner.cc",
        {"column_wise", "grid", "replicated", "row_wise", "row_wise_hashed", "skew_aware"},
        "says which strategy a plan resembles"},
       {"sharding/plans/plan_maker.cc", {"replicated"}, kToGo},
@@ -181,8 +181,8 @@ TEST(MemberNames, ANameElsewhereIsFound) {
     std::set<const Allowed*> used;
     return NamesIn(path, lines, &used).size();
   };
-  EXPECT_EQ(found("sharding/cost/x.cc", "if (policy == \"lfu\") {\n"), 1u);
-  EXPECT_EQ(found("sharding/cost/x.cc", "f();  // \"lfu\"\n"), 0u);
+  EXPECT_EQ(found("sharding/lab/cost/x.cc", "if (policy == \"lfu\") {\n"), 1u);
+  EXPECT_EQ(found("sharding/lab/cost/x.cc", "f();  // \"lfu\"\n"), 0u);
   EXPECT_EQ(found("ps/cache/policies/lfu.cc", "Add<Lfu>(\"lfu\")\n"), 0u);
   EXPECT_EQ(found("ps/cache/cache_policy.h", "= \"lrfu\";\n"), 0u);
 }

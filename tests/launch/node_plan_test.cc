@@ -1,5 +1,5 @@
 // What `rowhouse plan --sizes` says of PS nodes.
-#include "launch/report/node_plan.h"
+#include "launch/prediction/node_plan.h"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "launch/report/output_flags.h"
+#include "launch/command_line/output_flags.h"
 
 #include <fstream>
 

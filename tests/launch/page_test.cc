@@ -1,5 +1,5 @@
 // Pages as files; tests/pages opens them in a browser.
-#include "launch/report/page.h"
+#include "launch/figures/page.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,11 +1,11 @@
 // The plan of a run, from files and from strategies, and the refusals of files that do not fit.
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/plan_of_run.h"
 
 #include <fstream>
 
 #include "common/json_text.h"
-#include "launch/report/plan_report.h"
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
+#include "launch/plan/plan_report.h"
 #include "sharding/plans/plan_load.h"
 #include "tests/testing/access_counts.h"
 #include "tests/testing/testing.h"

@@ -1,7 +1,7 @@
 // What a run says before it trains.
 #include "launch/run/run_preview.h"
 
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/plan_of_run.h"
 #include "tests/launch/given_settings.h"
 #include "tests/testing/testing.h"
 

@@ -1,8 +1,8 @@
 // `rowhouse plan --sizes`: the numbers it says, its two forms, and its refusals.
-#include "launch/report/size_plan.h"
+#include "launch/plan/size_plan.h"
 
-#include "launch/report/node_plan.h"
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
+#include "launch/prediction/node_plan.h"
 #include "launch/verbs.h"
 #include "tests/testing/testing.h"
 

@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
 #include "tests/launch/given_settings.h"
 
 namespace rowhouse {

@@ -1,10 +1,10 @@
 // What a plan moves, in words and as JSON.
-#include "launch/report/traffic_report.h"
+#include "launch/prediction/traffic_report.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "launch/plan/id_counting.h"
+#include "launch/prediction/id_counting.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"

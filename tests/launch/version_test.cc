@@ -1,4 +1,4 @@
-#include "launch/version.h"
+#include "launch/command_line/version.h"
 
 #include "tests/testing/testing.h"
 

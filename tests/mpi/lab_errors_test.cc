@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sharding/cost/machine.h"
+#include "sharding/lab/cost/machine.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "launch/hosts/host_facts.h"
-#include "sharding/cost/machine.h"
+#include "sharding/lab/cost/machine.h"
 #include "tests/mpi/all_kinds_model.h"
 #include "tests/mpi/simulated_train.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/settings/command_line.h"
+#include "launch/command_line/command_line.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sim_training.h"
 

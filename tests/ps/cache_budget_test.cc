@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "common/random.h"
-#include "sharding/cost/reuse_sampler.h"
+#include "sharding/plans/reuse_sampler.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,5 +1,5 @@
 // Bytes a step by arithmetic, against sums done by hand and draws that are counted.
-#include "sharding/plans/plan_traffic.h"
+#include "sharding/lab/traffic/plan_traffic.h"
 
 #include <cmath>
 #include <set>

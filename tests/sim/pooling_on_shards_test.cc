@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(All, PoolingOnShards, testing::ValuesIn(ShardingStrateg
 
 // Workers sum the gradients of a piece of their samples after those of the one before, feature by
 // feature, and shards feature by feature over all of them: which differs for a table of several
-// lookups alone. A run refuses these (launch/plan/plan_of_run.cc).
+// lookups alone. A run refuses these (launch/prediction/plan_of_run.cc).
 TEST(PoolingOnShards, SumsAccumulatedGradientsInTheSameOrderButForSharedTables) {
   std::set<std::string> same, different;
   for (const KindVariant& variant : KindVariants()) {

@@ -3,7 +3,7 @@
 
 #include "launch/accountability/accountability_report.h"
 #include "launch/calibrate/reference_runs.h"
-#include "sharding/cost/named_phases.h"
+#include "sharding/lab/cost/named_phases.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

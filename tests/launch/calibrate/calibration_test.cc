@@ -3,6 +3,7 @@
 
 #include "launch/calibrate/constants.h"
 #include "launch/calibrate/kernel_judgement.h"
+#include "launch/prediction/machine_of_run.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

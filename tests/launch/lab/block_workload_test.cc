@@ -1,5 +1,5 @@
 // The workload of a run counts the projections of block tables among its dense parameters.
-#include "launch/lab/workload_of_run.h"
+#include "launch/prediction/workload_of_run.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

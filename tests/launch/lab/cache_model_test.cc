@@ -4,7 +4,7 @@
 #include "common/random.h"
 #include "common/scatter.h"
 #include "launch/bench/cache_hit_ratio.h"
-#include "sharding/cost/id_distribution.h"
+#include "sharding/lab/traffic/id_distribution.h"
 #include "worker/data/zipf.h"
 
 namespace rowhouse {

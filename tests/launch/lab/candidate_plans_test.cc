@@ -1,14 +1,14 @@
 // Plans compared by their predicted cost, and what would help.
-#include "launch/lab/candidate_plans.h"
+#include "launch/plan/candidate_plans.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "launch/lab/candidates_report.h"
-#include "launch/lab/gains.h"
-#include "launch/lab/plan_pictures.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/plan/candidates_report.h"
+#include "launch/plan/gains.h"
+#include "launch/plan/plan_pictures.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/verb_flags.h"
 #include "sharding/plans/plan_file.h"
 #include "tests/testing/testing.h"
 

@@ -2,7 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "launch/plan/plan_mode.h"
+#include "launch/command_line/plan_mode.h"
 #include "tests/launch/given_settings.h"
 #include "tests/testing/testing.h"
 

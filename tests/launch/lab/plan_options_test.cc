@@ -1,9 +1,9 @@
 // Flags of the sharding lab beside a mode that does not read them, and what a run has no room for.
 #include <gtest/gtest.h>
 
-#include "launch/lab/lab_page.h"
-#include "launch/lab/lab_run.h"
-#include "launch/plan/plan_mode.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/plan/lab_page.h"
+#include "launch/prediction/lab_run.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,5 +1,5 @@
 // Predicted beside actual, from reports made up: many ranks, few steps, figures that nobody knows.
-#include "launch/lab/prediction_text.h"
+#include "launch/report/prediction_text.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "launch/lab/trace_summary.h"
+#include "launch/prediction/trace_summary.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "common/random.h"
-#include "launch/lab/traced_workload.h"
+#include "launch/prediction/traced_workload.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/trace_writer.h"
 #include "worker/data/zipf.h"

@@ -1,4 +1,4 @@
-#include "launch/lab/workload_of_run.h"
+#include "launch/prediction/workload_of_run.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,12 @@
 
 #include "common/durable_file.h"
 #include "launch/hosts/host_facts.h"
-#include "launch/lab/traced_workload.h"
-#include "launch/plan/id_counting.h"
-#include "launch/plan/plan_of_run.h"
+#include "launch/prediction/id_counting.h"
+#include "launch/prediction/machine_of_run.h"
+#include "launch/prediction/plan_of_run.h"
+#include "launch/prediction/traced_workload.h"
 #include "launch/settings/yaml_config.h"
-#include "sharding/cost/step_cost.h"
+#include "sharding/lab/cost/step_cost.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

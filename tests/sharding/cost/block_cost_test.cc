@@ -1,6 +1,6 @@
 // Block tables in the cost model: fewer bytes, a projection's products, and its share of the
 // allreduce.
-#include "sharding/cost/step_cost.h"
+#include "sharding/lab/cost/step_cost.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 

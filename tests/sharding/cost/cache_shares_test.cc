@@ -1,4 +1,4 @@
-#include "sharding/cost/cache_shares.h"
+#include "sharding/lab/traffic/cache_shares.h"
 
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"

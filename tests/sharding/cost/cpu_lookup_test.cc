@@ -1,5 +1,5 @@
 // The roofline of lookups on a CPU: worked examples, and what must hold of any.
-#include "sharding/cost/memory_traffic.h"
+#include "sharding/lab/cost/memory_traffic.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

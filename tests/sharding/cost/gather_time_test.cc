@@ -1,4 +1,4 @@
-#include "sharding/cost/gather_time.h"
+#include "sharding/lab/cost/gather_time.h"
 
 #include <gtest/gtest.h>
 

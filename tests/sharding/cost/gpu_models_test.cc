@@ -2,10 +2,10 @@
 // a grid, and published measurements of a V100.
 #include <cmath>
 
-#include "sharding/cost/gpu/data_movement.h"
-#include "sharding/cost/gpu/fully_connected.h"
-#include "sharding/cost/gpu/lookup.h"
-#include "sharding/cost/prediction_error.h"
+#include "sharding/lab/cost/prediction_error.h"
+#include "sharding/lab/gpu/data_movement.h"
+#include "sharding/lab/gpu/fully_connected.h"
+#include "sharding/lab/gpu/lookup.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

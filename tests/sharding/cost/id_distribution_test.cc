@@ -1,4 +1,4 @@
-#include "sharding/cost/id_distribution.h"
+#include "sharding/lab/traffic/id_distribution.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "common/random.h"
-#include "sharding/plans/plan_traffic.h"
+#include "sharding/lab/traffic/plan_traffic.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "sharding/cost/kernel_table.h"
+#include "sharding/lab/cost/kernel_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "sharding/cost/lookups_by_row.h"
+#include "sharding/lab/traffic/lookups_by_row.h"
 
-#include "sharding/cost/step_cost.h"
-#include "sharding/cost/step_traffic.h"
+#include "sharding/lab/cost/step_cost.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 

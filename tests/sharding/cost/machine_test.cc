@@ -1,4 +1,4 @@
-#include "sharding/cost/machine.h"
+#include "sharding/lab/cost/machine.h"
 
 #include <gtest/gtest.h>
 

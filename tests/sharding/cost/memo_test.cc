@@ -1,4 +1,4 @@
-#include "sharding/cost/memo.h"
+#include "sharding/lab/traffic/memo.h"
 
 #include <gtest/gtest.h>
 

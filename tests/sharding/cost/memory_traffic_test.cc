@@ -1,5 +1,5 @@
 // Bytes of rows in lines, worked by hand.
-#include "sharding/cost/memory_traffic.h"
+#include "sharding/lab/cost/memory_traffic.h"
 
 #include "sharding/plans/plan_maker.h"
 #include "sharding/plans/strategy.h"

@@ -1,4 +1,4 @@
-#include "sharding/cost/miss_ratio_curve.h"
+#include "sharding/plans/miss_ratio_curve.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/random.h"
-#include "sharding/cost/reuse_sampler.h"
+#include "sharding/plans/reuse_sampler.h"
 
 namespace rowhouse {
 namespace {

@@ -1,6 +1,6 @@
 // The walk over a trace: a small one whose sum is worked by hand in the file, newer and our own
 // forms, and traces that are none.
-#include "sharding/cost/gpu/op_trace.h"
+#include "sharding/lab/gpu/op_trace.h"
 
 #include <fmt/format.h>
 

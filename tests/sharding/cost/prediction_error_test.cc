@@ -1,5 +1,5 @@
 // Errors of predictions: the published definition, and its corners.
-#include "sharding/cost/prediction_error.h"
+#include "sharding/lab/cost/prediction_error.h"
 
 #include <cmath>
 

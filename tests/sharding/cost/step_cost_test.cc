@@ -1,12 +1,12 @@
-#include "sharding/cost/step_cost.h"
+#include "sharding/lab/cost/step_cost.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
 
-#include "sharding/cost/cache_shares.h"
-#include "sharding/cost/step_traffic.h"
+#include "sharding/lab/traffic/cache_shares.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/plan_maker.h"
 
 namespace rowhouse {

@@ -1,6 +1,6 @@
 // The search for the least largest load: against every placement of small instances, against LPT
 // on the shapes of published traces, and within limits.
-#include "sharding/planner/load_search.h"
+#include "sharding/lab/planner/load_search.h"
 
 #include "tests/sharding/planner/meta_shapes.h"
 #include "tests/testing/testing.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sharding/cost/workload.h"
+#include "sharding/lab/traffic/workload.h"
 #include "sharding/plans/strategy.h"
 #include "tests/testing/testing.h"
 

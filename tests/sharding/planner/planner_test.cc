@@ -1,6 +1,6 @@
 // The planner: against every plan of small instances and every strategy, within limits, and on
 // clusters of a thousand ranks.
-#include "sharding/planner/planner.h"
+#include "sharding/lab/planner/planner.h"
 
 #include "tests/sharding/planner/made_workload.h"
 #include "tests/sharding/planner/meta_shapes.h"
@@ -11,8 +11,8 @@
 #include <cmath>
 #include <ctime>
 
-#include "sharding/cost/step_traffic.h"
-#include "sharding/planner/table_places.h"
+#include "sharding/lab/planner/table_places.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/plan_load.h"
 
 namespace rowhouse {

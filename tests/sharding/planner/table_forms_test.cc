@@ -1,4 +1,4 @@
-#include "sharding/planner/table_forms.h"
+#include "sharding/lab/planner/table_forms.h"
 
 #include "tests/sharding/planner/made_workload.h"
 

@@ -1,4 +1,4 @@
-#include "sharding/simulator/cluster_simulation.h"
+#include "sharding/lab/simulator/cluster_simulation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sharding/simulator/ps_queues.h"
+#include "sharding/lab/simulator/ps_queues.h"
 
 #include <gtest/gtest.h>
 

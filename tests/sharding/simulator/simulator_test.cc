@@ -1,9 +1,9 @@
-#include "sharding/simulator/simulator.h"
+#include "sharding/lab/simulator/simulator.h"
 
 #include <cmath>
 
+#include "sharding/lab/simulator/step_work.h"
 #include "sharding/plans/plan_maker.h"
-#include "sharding/simulator/step_work.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,7 +1,7 @@
 // Steps with round numbers for tests of the simulation.
 #pragma once
 
-#include "sharding/simulator/step_work.h"
+#include "sharding/lab/simulator/step_work.h"
 
 namespace rowhouse {
 

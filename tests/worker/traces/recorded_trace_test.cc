@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "common/durable_file.h"
-#include "sharding/cost/reuse_sampler.h"
+#include "sharding/plans/reuse_sampler.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/trace_reader.h"
 #include "worker/data/traces/trace_writer.h"

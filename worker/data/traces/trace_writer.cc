@@ -15,7 +15,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/output_path.h"
-#include "sharding/cost/reuse_sampler.h"
+#include "sharding/plans/reuse_sampler.h"
 
 namespace rowhouse {
 namespace {

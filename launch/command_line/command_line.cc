@@ -1,0 +1,584 @@
+#include "launch/command_line/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "common/durable_file.h"
+#include "common/nearest_name.h"
+#include "common/read_value.h"
+#include "launch/command_line/dlrm_flags.h"
+#include "launch/command_line/flags.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
+#include "launch/model/last_save.h"
+#include "launch/settings/setting_fields.h"
+#include "launch/settings/strategy_settings.h"
+#include "launch/settings/yaml_config.h"
+#include "worker/data/blocks/data_directory.h"
+#include "worker/data/criteo_counts.h"
+#include "worker/data/mapping/schema.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kDeepestFlagFile = 8;  // A file that names itself must end somewhere.
+
+// An argument and where it stands.
+struct TypedWord {
+  std::string text;
+  std::string origin;
+};
+
+std::string InBrackets(const std::string& origin) {
+  return origin.empty() ? "" : fmt::format(" ({})", origin);
+}
+
+// "--mini-batch-size=4" -> name "mini_batch_size", value "4".
+struct FlagWord {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+// Requires a word that begins with a dash.
+FlagWord SplitFlag(std::string_view word) {
+  word.remove_prefix(word.starts_with("--") ? 2 : 1);
+  FlagWord flag;
+  const size_t equals = word.find('=');
+  flag.name = word.substr(0, equals);
+  std::replace(flag.name.begin(), flag.name.end(), '-', '_');
+  if (equals != std::string_view::npos) flag.value = word.substr(equals + 1);
+  return flag;
+}
+
+bool LooksLikeFlag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && (word[1] == '-' || std::isalpha(word[1]));
+}
+
+class Parser {
+ public:
+  Status Parse(std::vector<TypedWord> words) {
+    size_t next = 0;
+    if (!words.empty() && !LooksLikeFlag(words[0].text)) {
+      result_.verb = words[next++].text;
+      if (result_.verb == "help") return TakeHelpVerb(words);
+      RETURN_IF_ERROR(CheckVerb());
+    }
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
+    RETURN_IF_ERROR(TakeWords(words, 0));
+    if (result_.wants_help || result_.wants_version) return OkStatus();
+    RETURN_IF_ERROR(CheckRefused());
+    if (result_.verb.empty()) {
+      return UsageError("no verb given (known: {}); rowhouse --help says what they do",
+                        fmt::join(VerbNames(), ", "));
+    }
+    if (!result_.arguments.empty() && FindVerb(result_.verb)->arguments.empty()) {
+      return UsageError(
+          "unexpected argument \"{}\"; rowhouse {} takes flags only, and a flag "
+          "begins with --",
+          result_.arguments.front(), result_.verb);
+    }
+    return OkStatus();
+  }
+
+  CommandLine Take() { return std::move(result_); }
+
+ private:
+  static std::vector<std::string> VerbNames() {
+    std::vector<std::string> names;
+    for (const Verb& verb : Verbs()) {
+      if (!verb.is_hidden) names.push_back(verb.name);
+    }
+    return names;
+  }
+
+  Status CheckVerb() const {
+    if (FindVerb(result_.verb) != nullptr) return OkStatus();
+    return UsageError("unknown verb \"{}\" {}", result_.verb,
+                      DescribeKnownNames(result_.verb, VerbNames()));
+  }
+
+  Status TakeHelpVerb(const std::vector<TypedWord>& words) {
+    result_.wants_help = true;
+    result_.verb = words.size() > 1 ? words[1].text : "";
+    return result_.verb.empty() ? OkStatus() : CheckVerb();
+  }
+
+  Status TakeWords(const std::vector<TypedWord>& words, int depth) {
+    for (size_t i = 0; i < words.size(); ++i) {
+      const TypedWord& word = words[i];
+      if (word.text == "--") {
+        for (++i; i < words.size(); ++i) result_.arguments.push_back(words[i].text);
+        return OkStatus();
+      }
+      if (!LooksLikeFlag(word.text)) {
+        result_.arguments.push_back(word.text);
+        continue;
+      }
+      FlagWord flag = SplitFlag(word.text);
+      if (flag.name == "help" || flag.name == "h") {
+        RETURN_IF_ERROR(TakeHelp(flag));
+        continue;
+      }
+      if (flag.name == "version") {
+        result_.wants_version = true;
+        continue;
+      }
+      RETURN_IF_ERROR(TakeNegation(word, &flag));
+      if (flag.name != "flagfile" && !IsKnownFlag(flag.name)) return UnknownFlag(flag, word);
+      if (!flag.value) {
+        const TypedWord* const next = i + 1 < words.size() ? &words[i + 1] : nullptr;
+        bool takes_next = false;
+        RETURN_IF_ERROR(TakeValue(word, next, &flag, &takes_next));
+        if (takes_next) ++i;
+      }
+      if (flag.name == "flagfile") {
+        RETURN_IF_ERROR(TakeFlagFile(*flag.value, word.origin, depth));
+      } else {
+        RETURN_IF_ERROR(TakeFlag({flag.name, *flag.value, word.origin}));
+      }
+    }
+    return OkStatus();
+  }
+
+  Status TakeHelp(const FlagWord& flag) {
+    result_.wants_help = true;
+    const std::string page = flag.value.value_or("");
+    if (page == "all") result_.help_page = HelpPage::kAll;
+    if (page.empty() || page == "all" || page == "basic") return OkStatus();
+    const std::vector<std::string> topics = PlanTopics();
+    if (result_.verb == "plan" && std::ranges::count(topics, page) > 0) {
+      result_.help_topic = page;
+      return OkStatus();
+    }
+    return UsageError("--help={}: expected basic, all{} or no value", page,
+                      result_.verb == "plan" ? fmt::format(", {}", fmt::join(topics, ", ")) : "");
+  }
+
+  // "--noload" becomes load=false.
+  Status TakeNegation(const TypedWord& word, FlagWord* flag) const {
+    const std::string name = flag->name.starts_with("no") ? flag->name.substr(2) : "";
+    if (name.empty() || IsKnownFlag(flag->name) || !IsKnownFlag(name) ||
+        !IsSwitch(name, result_.verb)) {
+      return OkStatus();
+    }
+    if (flag->value) {
+      return UsageError("{}{}: a switch that is turned off takes no value; say --{}={}", word.text,
+                        InBrackets(word.origin), name, *flag->value);
+    }
+    *flag = {.name = name, .value = "false"};
+    return OkStatus();
+  }
+
+  // The value of a flag without an equals sign: that of a switch, or the next word (null: none).
+  Status TakeValue(const TypedWord& word, const TypedWord* next, FlagWord* flag,
+                   bool* takes_next) const {
+    const VerbFlag* const own = FindVerbFlag(flag->name, result_.verb);
+    if (own != nullptr && own->has_optional_value) {
+      flag->value = kJsonToStdout;
+      return OkStatus();
+    }
+    const bool is_switch = IsSwitch(flag->name, result_.verb);
+    // DLRM's scripts write "--round-targets True".
+    *takes_next = next != nullptr &&
+                  (is_switch ? !LooksLikeFlag(next->text) && ReadBool(next->text).has_value()
+                             : !next->text.starts_with("--"));
+    if (*takes_next) {
+      flag->value = next->text;
+    } else if (is_switch) {
+      flag->value = "true";
+    } else {
+      return UsageError("--{}{} needs a value: --{}=VALUE", flag->name, InBrackets(word.origin),
+                        flag->name);
+    }
+    return OkStatus();
+  }
+
+  Status TakeFlagFile(const std::string& path, const std::string& origin, int depth) {
+    const std::string given = fmt::format("--flagfile={}{}", path, InBrackets(origin));
+    if (depth == kDeepestFlagFile) {
+      return UsageError("{}: flag files name each other more than {} deep", given,
+                        kDeepestFlagFile);
+    }
+    const Result<std::string> text = ReadFile(path);
+    if (!text.ok()) return UsageError("{}: {}", given, text.status().message());
+    std::istringstream in(text.value());
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+      RETURN_IF_ERROR(TakeFlagFileLine(line, fmt::format("{}:{}", path, number), depth + 1));
+    }
+    return OkStatus();
+  }
+
+  // One flag, with or without dashes; its value may hold blanks.
+  Status TakeFlagFileLine(const std::string& line, const std::string& origin, int depth) {
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') return OkStatus();
+    const size_t end = line.find_last_not_of(" \t\r");
+    std::string text = line.substr(begin, end - begin + 1);
+    if (!LooksLikeFlag(text)) {
+      return UsageError("{}: \"{}\" is no flag; a line of a flag file is --NAME=VALUE or # comment",
+                        origin, text);
+    }
+    // "--name value" on a line of its own is two words.
+    const size_t blank = text.find_first_of(" \t");
+    const size_t equals = text.find('=');
+    if (blank == std::string::npos || equals < blank) {
+      return TakeWords({{text, origin}}, depth);
+    }
+    const size_t value = text.find_first_not_of(" \t", blank);
+    return TakeWords({{text.substr(0, blank), origin}, {text.substr(value), origin}}, depth);
+  }
+
+  Status UnknownFlag(const FlagWord& flag, const TypedWord& word) const {
+    const std::string nearest = NearestName(flag.name, FlagsOfVerb(result_.verb));
+    const std::string given =
+        fmt::format("unknown flag --{}{}", flag.name, InBrackets(word.origin));
+    if (!nearest.empty()) return UsageError("{}. Did you mean --{}?", given, nearest);
+    return UsageError("{}; rowhouse {}--help lists the flags", given,
+                      result_.verb.empty() ? "" : result_.verb + " ");
+  }
+
+  Status TakeFlag(GivenFlag flag) {
+    if (const DlrmFlag* dlrms = FindDlrmFlag(flag.name)) return TakeDlrmFlag(*dlrms, flag);
+    const SettingField* field = FindSettingField(flag.name);
+    if (field != nullptr) {
+      if (flag.name != field->name) flag.as = flag.name;
+      flag.name = field->name;
+      RETURN_IF_ERROR(CheckOneName(flag));
+    }
+    if (!result_.verb.empty() && !VerbHasFlag(result_.verb, flag.name)) {
+      return UsageError("{} is no flag of rowhouse {}; it belongs to {}", flag.Describe(),
+                        result_.verb, DescribeVerbsOfFlag(flag.name));
+    }
+    if (field != nullptr) {
+      Settings scratch;
+      const Status status = field->set(flag.value, scratch);
+      if (!status.ok()) return status.Annotate(flag.Describe());
+    }
+    if (IsSwitch(flag.name, result_.verb)) {  // gflags knows neither on nor off.
+      const auto value = ReadBool(flag.value);
+      if (!value) {
+        return UsageError("{}: expected true, false or no value", flag.Describe());
+      }
+      flag.value = *value ? "true" : "false";
+    }
+    if (gflags::SetCommandLineOption(flag.name.c_str(), flag.value.c_str()).empty()) {
+      gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(flag.name.c_str());
+      return UsageError("{}: expected a value of type {}", flag.Describe(), info.type);
+    }
+    result_.flags.push_back(std::move(flag));
+    return OkStatus();
+  }
+
+  // A setting that is given by two of its names is a mistake: nobody can say which one counts.
+  Status CheckOneName(const GivenFlag& flag) const {
+    for (const GivenFlag& other : result_.flags) {
+      if (other.name != flag.name || other.as == flag.as) continue;
+      return UsageError(
+          "{} and {} are two names of one setting; give only one of them, or the same name twice, "
+          "of which the last counts",
+          other.Describe(), flag.Describe());
+    }
+    return OkStatus();
+  }
+
+  static bool IsHarmless(const DlrmFlag& flag, const std::string& value) {
+    const auto same_number = [](const std::string& a, const std::string& b) {
+      return ReadReal(a).has_value() && ReadReal(a) == ReadReal(b);
+    };
+    return value == flag.harmless || same_number(value, flag.harmless) ||
+           (flag.is_bool && ReadBool(value).has_value() &&
+            ReadBool(value) == ReadBool(flag.harmless));
+  }
+
+  Status TakeDlrmFlag(const DlrmFlag& flag, const GivenFlag& given) {
+    if (!result_.verb.empty() && result_.verb != "train" && result_.verb != "plan") {
+      return UsageError(
+          "{} is no flag of rowhouse {}; it is a flag of DLRM, which only train and "
+          "plan take",
+          given.Describe(), result_.verb);
+    }
+    if (IsHarmless(flag, given.value)) return OkStatus();
+    if (flag.fate == DlrmFlag::Fate::kRefused) {
+      refused_.push_back({given.Describe(), flag.why});
+      return OkStatus();
+    }
+    std::vector<std::string>& ignored = result_.ignored;
+    if (std::find(ignored.begin(), ignored.end(), flag.dlrms_name()) == ignored.end()) {
+      ignored.push_back(flag.dlrms_name());
+    }
+    return OkStatus();
+  }
+
+  // All of them at once: who brings a script along wants to mend it once.
+  Status CheckRefused() const {
+    if (refused_.empty()) return OkStatus();
+    if (refused_.size() == 1) {
+      return UsageError("{} is DLRM's and not supported: {}", refused_[0].given, refused_[0].why);
+    }
+    std::string text = fmt::format("{} flags are DLRM's and not supported:", refused_.size());
+    for (const Refused& refused : refused_) {
+      text += fmt::format("\n  {}: {}", refused.given, refused.why);
+    }
+    return UsageError("{}", text);
+  }
+
+  struct Refused {
+    std::string given, why;
+  };
+
+  CommandLine result_;
+  std::vector<Refused> refused_;  // flags of DLRM
+};
+
+}  // namespace
+
+std::string GivenFlag::Describe() const {
+  return fmt::format("--{}={}{}", as.empty() ? name : as, value, InBrackets(origin));
+}
+
+std::string CommandLine::Value(std::string_view flag, const std::string& fallback) const {
+  for (auto given = flags.rbegin(); given != flags.rend(); ++given) {
+    if (given->name == flag) return given->value;
+  }
+  return fallback;
+}
+
+Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
+  RegisterFlags();
+  std::vector<TypedWord> words;
+  for (int i = 1; i < argc; ++i) words.push_back({argv[i], ""});
+  Parser parser;
+  RETURN_IF_ERROR(parser.Parse(std::move(words)));
+  return parser.Take();
+}
+
+namespace {
+
+bool ScoresModel(const CommandLine& command_line) {
+  return command_line.verb == "predict" || command_line.verb == "eval";
+}
+
+bool GoesOn(const CommandLine& command_line) {
+  return command_line.verb == "train" && command_line.Value("load") == "true";
+}
+
+// Whether a flag of one of the sections was given.
+bool HasFlagOf(const CommandLine& command_line, std::initializer_list<Section> sections) {
+  return std::ranges::any_of(command_line.flags, [&](const GivenFlag& flag) {
+    const SettingField* field = FindSettingField(flag.name);
+    return field != nullptr && std::ranges::count(sections, field->section) > 0;
+  });
+}
+
+// The flag that names the model whose config counts where none is given.
+std::string_view FlagOfModel(const CommandLine& command_line) {
+  if (ScoresModel(command_line)) return "model_dir";
+  // Flags that say what the model is say all of it, as DLRM's scripts do.
+  if (GoesOn(command_line) && !HasFlagOf(command_line, {Section::kModel})) return "model_dir";
+  return kMeasuredFlag;
+}
+
+// Of the model or of its last checkpoint: a run that has not ended, or was killed, has its config
+// there.
+std::string DirectoryOfNewestSave(const std::string& model_dir) {
+  const std::vector<uint64_t> steps = CheckpointsOf(model_dir);
+  if (steps.empty()) return model_dir;
+  const std::string checkpoint = CheckpointDirectory(model_dir, steps.back());
+  if (!HasManifest(model_dir)) return checkpoint;
+  const Result<Manifest> ended = ReadManifest(model_dir), newest = ReadManifest(checkpoint);
+  const bool is_newer = ended.ok() && newest.ok() &&
+                        (newest.value().model_id != ended.value().model_id ||
+                         newest.value().steps > ended.value().steps);
+  return is_newer ? checkpoint : model_dir;
+}
+
+// --config; or else, of a plan that is made from a model, of scores by one and of a model that is
+// gone on from, the model's own.
+std::string ConfigOf(const CommandLine& command_line) {
+  const std::string config = command_line.Value(kConfigFlag);
+  const std::string_view flag = FlagOfModel(command_line);
+  std::string model_dir = command_line.Value(flag);
+  if (flag == "model_dir") model_dir = DirectoryOfNewestSave(model_dir);
+  return config.empty() && !model_dir.empty() ? model_dir + "/config.yaml" : config;
+}
+
+// A model's config.yaml is read only as it was saved.
+Status ReadConfigFile(const std::string& path, bool is_of_model, Settings* settings) {
+  const std::string directory = std::filesystem::path(path).parent_path();
+  if (!is_of_model || !HasManifest(directory)) return ReadYamlConfig(path, settings);
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
+  ASSIGN_OR_RETURN(const std::string text, ReadConfig(directory, manifest));
+  return ReadYamlText(text, path, settings);
+}
+
+// Without it the data would be taken for what nobody said they are.
+Status CheckModelIsNamed(const CommandLine& command_line) {
+  if (!command_line.Value("model_dir").empty() || !command_line.Value(kConfigFlag).empty()) {
+    return OkStatus();
+  }
+  if (ScoresModel(command_line)) {
+    return UsageError(
+        "{} needs --model_dir=DIRECTORY of a saved model, which knows what its data look like",
+        command_line.verb);
+  }
+  if (!GoesOn(command_line)) return OkStatus();
+  return UsageError("--load needs --model_dir: the directory of the model to go on from");
+}
+
+// What strategies are told has no effect where a file says who owns what.
+Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& settings) {
+  if (settings.sharding.plan.empty()) return OkStatus();
+  std::set<std::string> names = SettingsOfStrategies();
+  names.insert({"strategy", "access_counts", "pool_on"});
+  const bool is_made = AsksForPlanner(settings.sharding.plan);  // by what these two say
+  // What a run uses unless the planner gains enough over it.
+  if (is_made && command_line.verb == "train") return OkStatus();
+  if (is_made) {
+    names.erase("access_counts");
+    names.erase("hot_rows");
+  }
+  for (const GivenFlag& flag : command_line.flags) {
+    for (const std::string& name : names) {
+      // A plan that is looked at may be judged by counts.
+      const bool is_of_looking = command_line.verb == "plan" && name == "access_counts";
+      if (flag.name != name || is_of_looking) continue;
+      if (is_made) {
+        return UsageError(
+            "{}: --plan={} chooses by itself how each table is placed and who pools it; give only "
+            "one",
+            flag.Describe(), settings.sharding.plan);
+      }
+      return UsageError("{}: --plan={} says already which shards own which rows; give only one",
+                        flag.Describe(), settings.sharding.plan);
+    }
+  }
+  return OkStatus();
+}
+
+// DLRM reads its own copy of the data again; here it helps only where the text is named as well.
+Status CheckProcessedFile(const CommandLine& command_line, const Settings& settings) {
+  const std::string flag = FindDlrmFlag("processed_data_file")->dlrms_name();
+  const auto& ignored = command_line.ignored;
+  const bool is_given = std::find(ignored.begin(), ignored.end(), flag) != ignored.end();
+  if (!is_given || !settings.data.file.empty()) return OkStatus();
+  return UsageError(
+      "{}: DLRM's processed copies of the data are not read; give the text file that it was made "
+      "from: --data=train.txt",
+      flag);
+}
+
+// Whether neither flag nor file says how many rows tables have, so that the data do.
+bool DataSayTableRows(const Settings& settings) {
+  const bool reads_file = settings.data_generation == "dataset" || settings.data_generation.empty();
+  return !settings.are_tables_given && !settings.data.file.empty() && reads_file;
+}
+
+// Counts Criteo's, as DLRM does. What is only printed needs no data.
+Status CountTableRows(bool is_printed, Settings* settings) {
+  const DatasetOptions& data = settings->data;
+  if (!DataSayTableRows(*settings)) return OkStatus();
+  if (DataDirectory::IsAt(data.file)) {
+    ASSIGN_OR_RETURN(const auto directory, DataDirectory::Open(data.file));
+    const DataColumns& columns = directory->columns();
+    settings->SetTableRows(columns.rows);
+    for (size_t t = 0; t < settings->tables.size(); ++t) {
+      settings->tables[t].name = TableNameOf(columns.categorical[t]);
+    }
+    return OkStatus();
+  }
+  if (is_printed) return OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, CountCriteoIds(data));
+  settings->SetTableRows(rows);
+  settings->are_tables_counted = true;
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckSaysWhatToTrain(const CommandLine& command_line) {
+  const bool is_said =
+      command_line.verb != "train" || !command_line.ignored.empty() || GoesOn(command_line) ||
+      std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
+        const SettingField* field = FindSettingField(flag.name);
+        return field == nullptr ||
+               (field->section != Section::kOutput && field->section != Section::kCommandLine);
+      });
+  if (is_said) return OkStatus();
+  return UsageError(
+      "train: nothing says what to train. For instance:\n"
+      "  rowhouse data infer FILE > my.yaml && rowhouse train --config=my.yaml --data=FILE "
+      "--test_fraction=0.2 --model_dir=model\n"
+      "  rowhouse train --config=configs/criteo_kaggle.yaml --data=train.txt --model_dir=model\n"
+      "  rowhouse train --load --model_dir=model --data=FILE2\n"
+      "rowhouse train --help lists the flags");
+}
+
+Result<Settings> MakeSettings(const CommandLine& command_line) {
+  RETURN_IF_ERROR(CheckModelIsNamed(command_line));
+  Settings settings;
+  std::string config = ConfigOf(command_line);
+  if (GoesOn(command_line) && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
+    const std::string model_dir = command_line.Value("model_dir");
+    if (!command_line.Value("data").empty() && !HasFlagOf(command_line, {Section::kModel})) {
+      return UsageError(
+          "--load: no model was saved in --model_dir={} ({}/config.yaml is not there); give that "
+          "of "
+          "a run, or train without --load first",
+          model_dir, model_dir);
+    }
+    config.clear();  // The run says what there is.
+  }
+  if (!config.empty()) {
+    const Status read =
+        ReadConfigFile(config, /*is_of_model=*/command_line.Value(kConfigFlag).empty(), &settings);
+    if (!read.ok() && command_line.Value(kConfigFlag).empty() && !ReadFile(config).ok()) {
+      const std::string_view flag = FlagOfModel(command_line);
+      return UsageError("--{}={}: holds no saved model ({}); give the --model_dir of a run", flag,
+                        command_line.Value(flag), ReadFile(config).status().message());
+    }
+    RETURN_IF_ERROR(read);
+    // What only the run before was told.
+    if (command_line.Value(kConfigFlag).empty()) {
+      settings.training.stop_after_steps = 0;
+      settings.cluster.open = false;
+      settings.output.report.clear();
+    }
+  }
+  for (const GivenFlag& flag : command_line.flags) {
+    const SettingField* field = FindSettingField(flag.name);
+    if (field == nullptr) continue;
+    RETURN_IF_ERROR(field->set(flag.value, settings).Annotate(flag.Describe()));
+  }
+  RETURN_IF_ERROR(CheckProcessedFile(command_line, settings));
+  RETURN_IF_ERROR(CountTableRows(command_line.Value(kPrintConfigFlag) == "true", &settings));
+  // A plan made from a measured run is not the one that run had.
+  const bool is_measured = !command_line.Value(kMeasuredFlag).empty();
+  if (is_measured && command_line.Value("plan").empty()) {
+    settings.sharding.plan.clear();
+    if (command_line.Value("strategy").empty()) settings.sharding.strategy = "skew_aware";
+  }
+  RETURN_IF_ERROR(CheckPlanStandsAlone(command_line, settings));
+  settings.Complete();
+  if (is_measured) {
+    std::vector<std::string> given;
+    for (const GivenFlag& flag : command_line.flags) given.push_back(flag.name);
+    ForgetIdleStrategySettings(given, &settings);
+  }
+  return settings;
+}
+
+std::string PrintedConfig(const Settings& settings) {
+  if (!DataSayTableRows(settings)) return WriteYamlText(settings);
+  Settings printed = settings;
+  printed.tables.clear();
+  return "# No sizes of tables are given: a run counts them in the data when it starts.\n" +
+         WriteYamlText(printed);
+}
+
+}  // namespace rowhouse

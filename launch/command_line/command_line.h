@@ -1,0 +1,66 @@
+// The command line:  rowhouse VERB [--flag=value ...] [ARGUMENT ...]
+//
+//   --name=value  --name value  --switch  --noswitch  --switch=false   - may stand for _ in names
+//   --flagfile=FILE   one flag a line, # comments; its flags stand where the file is named
+//   --                ends the flags
+// If a flag has several values the last one counts. Every mistake is kUsage and says what was
+// given, where (file and line, for flag files) and what was expected instead.
+//
+// gflags knows every flag (launch/command_line/flags.h), but its own parser exits the process on a
+// mistake, with another code and without the line, so it is not used. Threads: one; gflags are
+// process-wide.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/command_line/help.h"
+#include "launch/settings/settings.h"
+
+namespace rowhouse {
+
+// One flag as the operator gave it.
+struct GivenFlag {
+  std::string name;     // canonical
+  std::string value;    // "true" or "false" for switches
+  std::string origin;   // "configs/local.flags:12"; "" for the command line itself
+  std::string as = {};  // the name that was given, where it is an alias; else ""
+
+  // "--ps=4 (configs/local.flags:12)", as it stands in messages.
+  std::string Describe() const;
+};
+
+struct CommandLine {
+  std::string verb;  // "" only with help or version
+  std::vector<GivenFlag> flags;
+  // Words that are no flags: names for bench, an action for ckpt, reports for compare.
+  std::vector<std::string> arguments;
+  // DLRM's flags that were given and change nothing, as DLRM spells them, each once.
+  std::vector<std::string> ignored;
+  bool wants_help = false;
+  HelpPage help_page = HelpPage::kBasic;
+  std::string help_topic;  // of plan (PlanHelpText)
+  bool wants_version = false;
+
+  // The last value given, or `fallback`.
+  std::string Value(std::string_view flag, const std::string& fallback = "") const;
+};
+
+// Reads argv. Values of settings are checked here, so that a message can say where they stand;
+// flags of glog are set as well.
+Result<CommandLine> ParseCommandLine(int argc, const char* const* argv);
+
+// kUsage, with examples, for `train` where nothing says what to train: no flag at all, or only of
+// what the run leaves behind.
+Status CheckSaysWhatToTrain(const CommandLine& command_line);
+
+// Defaults, then --config (or, of a model that is gone on from or scores, its own), then the flags,
+// then Settings::Complete(). Not yet Validate()d. With --print_config no sample is read.
+Result<Settings> MakeSettings(const CommandLine& command_line);
+
+// What --print_config prints: a config from which the same settings are made. Without tables, which
+// a comment says, where a run would count them in the data.
+std::string PrintedConfig(const Settings& settings);
+
+}  // namespace rowhouse

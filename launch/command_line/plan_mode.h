@@ -1,0 +1,46 @@
+// Modes of `rowhouse plan`: what it does when a certain flag is given, one file each, which
+// registers itself (launch/lab). Without such a flag RunPlan decides (launch/plan/plan.h).
+//
+// Threads: read-only after main begins.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/register_member.h"
+#include "common/status.h"
+#include "launch/command_line/command_line.h"
+#include "launch/settings/settings.h"
+
+namespace rowhouse {
+
+struct PlanMode {
+  std::string flag;         // that asks for it: "op_trace"; a flag of the verb (verb_flags.h)
+  bool reads_data = false;  // whether Settings::Validate has to look at the run's data
+  Status (*run)(const CommandLine& command_line, const Settings& settings) = nullptr;
+  // Of two flags that are given, the one with the higher precedence is the mode and the other one
+  // an option of it (--trace beside --what_if). Equal: kUsage.
+  int precedence = 0;
+  // Whether settings and flags of the cluster change what it says. Else they are refused.
+  bool reads_run = true;
+};
+
+// Registers a mode, at namespace scope.
+bool AddPlanMode(PlanMode mode);
+
+// Registers, at namespace scope, a flag that only these modes read: PlanModeOf refuses it
+// elsewhere.
+bool AddPlanOption(std::string flag, std::vector<std::string> modes);
+
+// The flags that ask for something of `rowhouse plan`: those of RunPlan, then of modes, by name.
+std::vector<std::string> PlanTopics();
+// Of AddPlanOption; none for other flags.
+std::vector<std::string> TopicsOfOption(const std::string& flag);
+
+// The mode that the command line asks for, or null. kUsage, naming both flags, for two, for one
+// beside what RunPlan does without modes, and for flags of the sharding lab without a mode; with
+// --plan, which the planner may make, only those that only modes read; for AddPlanOption's
+// flags beside another mode; and for other flags without effect.
+Result<const PlanMode*> PlanModeOf(const CommandLine& command_line);
+
+}  // namespace rowhouse

@@ -1,0 +1,158 @@
+"use strict";
+// The sharding lab: what plans would cost, and how right that was. Every part is drawn if its data
+// are there (launch/plan/lab_page.h).
+function drawLab(data) {
+  const {el, count, fixed, bytes, short, table, isNumber} = Page;
+  const ms = (value, isAxis) => (isAxis ? short(value) : fixed(value, value < 10 ? 3 : 2)) + " ms";
+  const percent = (share) => fixed(100 * share, 1) + " %";
+  const counted = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
+  const main = Page.begin("Sharding lab", data.title || "Sharding lab", data.subtitle || "");
+  const machine = data.machine || {};
+  for (const warning of [machine.warning, ...(data.warnings || [])]) {
+    if (warning) main.append(el("div", "notice", warning));
+  }
+  if (data.cluster) drawRun();
+  if (data.strategies) drawStrategies();
+  if (data.tables && data.tables.length) drawTables();
+  if (data.gains) drawGains();
+  if (data.loads) drawLoads();
+  if (data.curves) drawCurves();
+  if (data.measured) drawMeasured();
+  for (const grid of data.grids || []) {
+    main.append(el("h2", "", grid.title));
+    if (grid.note) main.append(el("p", "muted", grid.note));
+    main.append(table(grid.columns, grid.rows));
+  }
+
+  function drawRun() {
+    const cluster = data.cluster;
+    main.append(Page.cards([
+      ["PS nodes", count(cluster.ps), counted(cluster.shards_per_ps, "shard") + " each"],
+      ["Workers", count(cluster.workers), counted(cluster.threads, "thread") + " each"],
+      ["Hosts", count(cluster.hosts), counted(cluster.cores_per_host, "core") + " each"],
+      ["Network", cluster.network_gbits === null ? null : short(cluster.network_gbits) + " Gb/s",
+       cluster.round_trip_us === null ? "" : short(cluster.round_trip_us) + " \u00b5s there and back"],
+      ["Samples", typeof data.samples === "number" ? count(data.samples) : null, "a step"],
+    ]));
+    const measured = machine.calibration
+      ? `Machine: ${machine.host}, measured ${machine.measured_at}. ` : "Machine: typical figures. ";
+    main.append(el("p", "muted", measured + (data.ids ? `Lookups: ${data.ids}.` : "")));
+  }
+
+  function drawStrategies() {
+    const can = data.strategies.filter((one) => !one.refused);
+    const refused = data.strategies.filter((one) => one.refused);
+    main.append(el("h2", "", "Plans, by predicted time of a step"));
+    main.append(table(
+      [{name: "strategy"}, {name: "ms a step", number: true}, {name: "bound by"},
+       {name: "MB a step", number: true}, {name: "hit rate", number: true},
+       {name: "memory, fullest", number: true}, {name: "max / mean", number: true},
+       {name: "on a worker", number: true}, {name: "rows a step, busiest", number: true}, {name: "max / mean", number: true}],
+      can.map((one) => [
+        one.name + (one.name === data.configured ? " (as configured)" : ""), fixed(one.ms, 3),
+        one.bound + (one.is_oversubscribed ? ", too few cores" : ""),
+        fixed(one.wire_bytes / 1e6, 3), fixed(one.hit_rate, 3), bytes(one.memory.max),
+        fixed(one.memory.max_over_mean, 3), bytes(one.worker && one.worker.memory_bytes),
+        count(one.load.max), fixed(one.load.max_over_mean, 3),
+      ])));
+    main.append(el("p", "muted",
+      "Fullest and busiest: of the PS nodes. Rows are those that PS nodes give in a step, those of " +
+      "one worker merged. +bags: shards pool. auto: the planner's own plan."));
+    if (can.length) {
+      const phases = [
+        ["data", (p) => p.data], ["pull", (p) => p.pull],
+        ["compute", (p) => p.merge + p.row_gradients + p.pool + p.mlp + p.interaction +
+                           p.pool_backward + p.dense_update],
+        ["push", (p) => p.push], ["allreduce", (p) => p.allreduce],
+      ];
+      const grid = Page.section(main, "Time of a step", "", false);
+      Charts.bars(Page.panel(grid, "By phase", "of the slowest worker", true),
+                  can.map((one) => one.name),
+                  phases.map(([name, of]) => ({name, values: can.map((one) => of(one.phases))})),
+                  {isStacked: true, format: ms, xName: "ms"});
+    }
+    if (refused.length) {
+      main.append(el("h2", "", "Refused"));
+      main.append(table([{name: "strategy"}, {name: "why"}],
+                        refused.map((one) => [one.name, one.refused])));
+    }
+  }
+
+  function drawTables() {
+    const isPlanned = data.tables.some((one) => isNumber(one.ms_if_on_workers));
+    const kMax = 200;
+    const shown = [...data.tables].sort((a, b) => b.ms - a.ms).slice(0, kMax);
+    main.append(el("h2", "", `Where ${data.best} puts the tables`));
+    if (shown.length < data.tables.length) {
+      main.append(el("p", "muted", `The ${kMax} that take most time, of ${count(data.tables.length)}.`));
+    }
+    main.append(table(
+      [{name: "table"}, {name: "rows", number: true}, {name: "rows a step", number: true},
+       {name: "hit rate", number: true}, {name: "MB a step", number: true},
+       {name: "ms a step", number: true}, {name: "where"}, 
+       ...(isPlanned ? ["ms if pulled", "if pooled", "on workers"].map(
+         (name) => ({name, number: true})) : [])],
+      shown.map((one) => [
+        one.name, count(one.rows), count(one.rows_pulled), fixed(one.hit_rate, 3),
+        fixed(one.bytes / 1e6, 3), fixed(one.ms, 3), one.where,
+        ...(isPlanned ? [one.ms_if_pulled, one.ms_if_pooled, one.ms_if_on_workers].map(
+          (value) => (isNumber(value) ? fixed(value, 3) : null)) : []),
+      ])));
+  }
+
+  function drawGains() {
+    const gains = data.gains.filter((one) => !one.refused && one.share > 0);
+    if (!gains.length) return;
+    main.append(el("h2", "", "What would help most"));
+    main.append(table([{name: "change"}, {name: "ms a step", number: true},
+                       {name: "saves", number: true}, {name: "how", code: true, whole: true}],
+                      gains.map((one) => [one.what, fixed(one.ms, 3), percent(one.share), one.how])));
+  }
+
+  function drawLoads() {
+    const {nodes, tables} = data.loads;
+    const grid = Page.section(main, "Load of PS nodes");
+    const note = data.loads.of_nodes > nodes.length
+      ? `the first ${nodes.length} of ${count(data.loads.of_nodes)}` : "";
+    Charts.bars(Page.panel(grid, `Rows a step, by table${data.loads.plan ? ", with " + data.loads.plan : ""}`,
+                           note, true),
+                nodes, tables.map((one) => ({name: one.name, values: one.rows})),
+                {isStacked: true, xName: "rows a step",
+                 format: (value, isAxis) => (isAxis ? short(value) : count(value))});
+  }
+
+  function drawCurves() {
+    const grid = Page.section(main, "Curves", "", true);
+    for (const one of data.curves) {
+      const x = {name: one.x, format: one.x_is === "bytes" ? bytes : short};
+      const series = one.series.map(({name, points}) => ({
+        name, points: points.filter((at) => at[1] !== null).map(([at, y]) => [Math.log2(at), y]),
+      }));
+      const all = series.flatMap(({points}) => points.map((at) => at[0]));
+      Charts.curve(Page.panel(grid, one.title, one.note), series, {
+        range: [Math.min(...all), Math.max(...all)], powers: x, yName: one.y,
+        format: one.y_is === "share" ? percent : (value) => count(Math.round(value)),
+        isLog: Boolean(one.is_log),
+      });
+    }
+  }
+
+  function drawMeasured() {
+    const grid = Page.section(main, "Prediction and measurement");
+    const families = new Map();
+    for (const one of data.measured) {
+      const family = one.family || "runs";
+      if (!families.has(family)) families.set(family, []);
+      families.get(family).push(
+        {name: one.name, measured: one.measured_ms, predicted: one.predicted_ms});
+    }
+    const list = [...families].map(([name, points]) => ({name, points}));
+    Charts.against(Page.panel(grid, "Time of a step"), list);
+    Page.panel(grid, "Figures").append(
+      table([{name: "run"}, {name: "predicted, ms", number: true},
+             {name: "measured, ms", number: true}, {name: "error", number: true}],
+            data.measured.map((one) => [
+              one.name, fixed(one.predicted_ms, 3), fixed(one.measured_ms, 3),
+              percent(one.predicted_ms / one.measured_ms - 1)])));
+  }
+}

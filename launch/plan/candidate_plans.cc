@@ -1,0 +1,241 @@
+#include "launch/plan/candidate_plans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "common/counted.h"
+#include "common/nearest_name.h"
+#include "launch/figures/figure_text.h"
+#include "launch/prediction/auto_plan.h"
+#include "launch/prediction/plan_of_run.h"
+#include "launch/settings/strategy_settings.h"
+#include "sharding/lab/cost/worker_memory.h"
+#include "sharding/lab/planner/plan_limits.h"
+#include "sharding/plans/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+bool PoolsOnShards(std::string_view name) { return name.ends_with(kBagsSuffix); }
+
+std::string StrategyOf(std::string_view name) {
+  if (PoolsOnShards(name)) name.remove_suffix(kBagsSuffix.size());
+  return std::string(name);
+}
+
+CandidatePlan::OverNodes OverNodes(const StepCost& cost, double RankCost::*figure) {
+  CandidatePlan::OverNodes over;
+  for (const RankCost& node : cost.ps) {
+    over.max = std::max(over.max, node.*figure);
+    over.mean += node.*figure / static_cast<double>(cost.ps.size());
+  }
+  return over;
+}
+
+// "; or --cache_mb=N", with which a PS node keeps to its memory; "" where all rows are in memory or
+// in caches, no node lacks any, or no cache is small enough.
+std::string SmallerCacheText(const LabRun& run, const StepCost& cost) {
+  const StorageShape& storage = run.workload.storage;
+  const auto limit = static_cast<double>(run.cluster.ps_memory_bytes);
+  const auto full = static_cast<double>(storage.cache_bytes);
+  double most = 0;
+  for (const RankCost& node : cost.ps) most = std::max(most, node.memory_bytes);
+  if (limit == 0 || most <= limit || !storage.has_files || full >= most) return "";
+  const auto cache = static_cast<uint64_t>(full * limit / most) >> 20;
+  return cache == 0 ? "" : fmt::format("; or --cache_mb={}", cache);
+}
+
+// Why a PS node or the workers have no room for their parts of the plan; "" if each has.
+std::string WhyTooLarge(const LabRun& run, const CandidatePlan& candidate) {
+  const Machine& machine = run.machine.machine;
+  const NodeLimits limits{.worker_bytes = WorkerMemoryLimit(run.cluster, machine)};
+  const std::string why =
+      PlanLimits(run.workload, run.cluster, limits).WhyTooMuch(candidate.plan, candidate.cost);
+  if (why.empty()) return "";
+  return why + LimitsText(run.cluster, machine) + SmallerCacheText(run, candidate.cost);
+}
+
+// As the operator's settings but for the strategy.
+Settings WithStrategy(const LabRun& run, const std::string& name) {
+  Settings settings = run.settings;
+  if (name == settings.sharding.plan) return settings;
+  if (IsPlanFile(name)) {
+    settings.sharding.plan = name;
+    return settings;
+  }
+  settings.sharding.plan.clear();
+  settings.sharding.strategy = StrategyOf(name);
+  settings.sharding.pool_on = PoolsOnShards(name) ? "shards" : "workers";
+  ForgetIdleStrategySettings({}, &settings);
+  return settings;
+}
+
+// The planner's plan for the run's own workload, cluster and machine.
+void PlaceByPlanner(const LabRun& run, CandidatePlan* candidate) {
+  Settings settings = run.settings;
+  if (candidate->name != settings.sharding.plan) settings.sharding.plan.clear();
+  Result<PlannedRun> planned = AutoPlanOf(settings, run.workload, run.cluster, run.machine.machine);
+  Status status = planned.status();
+  if (status.ok()) {
+    status = CheckPlanOfRun(run.settings, planned.value().plan, run.cluster.shards_per_ps);
+  }
+  if (!status.ok()) {
+    candidate->refused = status.message();
+    return;
+  }
+  candidate->plan = std::move(planned.value().plan);
+  candidate->cost = std::move(planned.value().cost);
+  candidate->tables = std::move(planned.value().tables);
+  candidate->method = std::move(planned.value().method);
+}
+
+// Sets plan and cost, or `refused`.
+Status Place(const LabRun& run, CandidatePlan* candidate) {
+  if (candidate->name == kPlannedName) {
+    PlaceByPlanner(run, candidate);
+    return OkStatus();
+  }
+  Result<Plan> plan = PlanOf(WithStrategy(run, candidate->name), run.cluster.ps,
+                             run.cluster.shards_per_ps, run.counts());
+  if (!plan.ok()) {
+    candidate->refused = plan.status().message();
+    return OkStatus();
+  }
+  candidate->plan = std::move(plan).value();
+  const Settings settings = WithStrategy(run, candidate->name);
+  if (!settings.sharding.plan.empty()) {
+    ASSIGN_OR_RETURN(const PlanFile file, ReadPlanOf(settings));
+    if (!file.name.empty()) candidate->title = file.name;
+  }
+  ASSIGN_OR_RETURN(candidate->cost,
+                   PredictStep(run.workload, candidate->plan, run.cluster, run.machine.machine));
+  candidate->refused = WhyTooLarge(run, *candidate);
+  return OkStatus();
+}
+
+// Where two have one title, that of a plan file is followed by its path.
+void TellApart(std::vector<CandidatePlan>* candidates) {
+  std::map<std::string, int> times;
+  for (const CandidatePlan& one : *candidates) ++times[one.title];
+  for (CandidatePlan& one : *candidates) {
+    if (one.title == one.name || times[one.title] == 1) continue;
+    one.title += fmt::format(" ({})", one.name);
+  }
+}
+
+}  // namespace
+
+bool IsPlanFile(std::string_view name) {
+  return name.ends_with(".json") || name.find('/') != std::string_view::npos;
+}
+
+Result<std::vector<std::string>> CandidateNames(const std::string& value, const std::string& flag) {
+  std::vector<std::string> known;
+  for (const std::string& name : ShardingStrategies().Names()) {
+    known.push_back(name);
+    known.push_back(name + std::string(kBagsSuffix));
+  }
+  known.emplace_back(kPlannedName);
+  if (value == "all") return known;
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= value.size();) {
+    const size_t end = std::min(value.find(',', begin), value.size());
+    const std::string name = value.substr(begin, end - begin);
+    if (!IsPlanFile(name) && std::ranges::count(known, name) == 0) {
+      if (name == "all") {
+        return UsageError("{}={}: all names every strategy; leave out the others", flag, value);
+      }
+      std::vector<std::string> may_be = known;
+      may_be.emplace_back("all");
+      return UsageError("{}={}: unknown strategy \"{}\" {}", flag, value, name,
+                        DescribeKnownNames(name, may_be));
+    }
+    if (std::ranges::count(names, name) == 0) names.push_back(name);
+    begin = end + 1;
+  }
+  return names;
+}
+
+std::string ConfiguredName(const Settings& settings) {
+  if (!settings.sharding.plan.empty()) return settings.sharding.plan;
+  return settings.sharding.strategy +
+         (settings.sharding.pool_on == "shards" ? std::string(kBagsSuffix) : "");
+}
+
+Result<CandidatePlan> MakeCandidate(const LabRun& run, const std::string& name) {
+  CandidatePlan candidate;
+  candidate.name = candidate.title = name;
+  candidate.is_configured = name == ConfiguredName(run.settings);
+  RETURN_IF_ERROR(Place(run, &candidate));
+  if (!candidate.refused.empty()) return candidate;
+  candidate.memory = OverNodes(candidate.cost, &RankCost::memory_bytes);
+  candidate.load = OverNodes(candidate.cost, &RankCost::rows_pulled);
+  return candidate;
+}
+
+Result<std::vector<CandidatePlan>> MakeCandidates(const LabRun& run,
+                                                  std::span<const std::string> names) {
+  std::vector<CandidatePlan> candidates;
+  const auto add = [&](const std::string& name) -> Status {
+    ASSIGN_OR_RETURN(CandidatePlan candidate, MakeCandidate(run, name));
+    candidates.push_back(std::move(candidate));
+    return OkStatus();
+  };
+  for (const std::string& name : names) RETURN_IF_ERROR(add(name));
+  // A plan file that the run is given has no name of a strategy.
+  const std::string& given = run.settings.sharding.plan;
+  if (!given.empty() && std::ranges::count(names, given) == 0) RETURN_IF_ERROR(add(given));
+  TellApart(&candidates);
+  // Of equal ones the planner's first: it says what other forms would cost.
+  const auto rank = [](const CandidatePlan& one) {
+    return std::make_tuple(!one.refused.empty(), one.cost.ms, one.name != kPlannedName);
+  };
+  std::ranges::stable_sort(candidates, {}, rank);
+  return candidates;
+}
+
+const CandidatePlan* BestOf(std::span<const CandidatePlan> candidates) {
+  const bool is_there = !candidates.empty() && candidates.front().refused.empty();
+  return is_there ? &candidates.front() : nullptr;
+}
+
+const CandidatePlan* ConfiguredOf(std::span<const CandidatePlan> candidates) {
+  for (const CandidatePlan& one : candidates) {
+    if (one.is_configured && one.refused.empty()) return &one;
+  }
+  return BestOf(candidates);
+}
+
+std::string PlacementText(const LabRun& run, const Plan& plan, TableId table) {
+  if (plan.is_on_workers(table)) return "on the workers";
+  const auto slices = plan.slices(table);
+  std::set<ShardId> shards;
+  for (const Slice& slice : slices) shards.insert(slice.shard);
+  std::string text;
+  if (slices.size() == 1) {
+    const uint32_t shard = Raw(slices[0].shard);
+    text = fmt::format("whole on PS node {}", shard / run.cluster.shards_per_ps);
+    if (run.cluster.shards_per_ps > 1) {
+      text += fmt::format(", shard {}", shard % run.cluster.shards_per_ps);
+    }
+  } else {
+    const size_t bands = plan.bands(table).size();
+    const char* const what = bands == 1               ? "columns"
+                             : bands == slices.size() ? "rows"
+                                                      : "rows and columns";
+    text = fmt::format("{} over {}", what, Counted(shards.size(), "shard"));
+    if (slices.size() != shards.size()) text += fmt::format(" in {} slices", slices.size());
+  }
+  if (plan.pools_on_shards(table)) text += ", pooled there";
+  if (plan.cache_share(table))
+    text += fmt::format(", {:.4g} of the cache", *plan.cache_share(table));
+  if (!plan.worker_rows(table).empty()) {
+    text += fmt::format(", {} on the workers", Counted(plan.worker_rows(table).size(), "hot row"));
+  }
+  return text;
+}
+
+}  // namespace rowhouse

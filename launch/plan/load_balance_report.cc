@@ -1,0 +1,165 @@
+#include "launch/plan/load_balance_report.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/counted.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/text_table.h"
+#include "sharding/tables/longest_processing_time.h"
+
+namespace rowhouse {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+bool AreCapacitiesEqual(const LoadBalanceManager& manager) {
+  const std::vector<uint32_t>& capacities = manager.options().capacities;
+  return std::adjacent_find(capacities.begin(), capacities.end(), std::not_equal_to<>()) ==
+         capacities.end();
+}
+
+template <typename Value>
+OrderedJson EachRank(const LoadBalanceManager& manager, const Value& value) {
+  OrderedJson values = OrderedJson::array();
+  for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) values.push_back(value(rank));
+  return values;
+}
+
+void AddFair(const LoadBalanceManager& manager, OrderedJson* json) {
+  OrderedJson& out = *json;
+  out["ranges"] = EachRank(manager, [&](uint32_t rank) { return manager.Range(rank); });
+  out["remainder_rows"] = manager.remainder_rows();
+  if (!AreCapacitiesEqual(manager)) return;
+  out["num_embeddings_per_rank"] = manager.NominalRows(0);
+  // Of the last, which is never empty.
+  out["emb_dim"] = manager.EmbDim(manager.num_groups() - 1);
+  out["qr_bucket_size"] = manager.QrBucketSize(manager.num_groups() - 1);
+}
+
+void AddShuffle(const LoadBalanceManager& manager, OrderedJson* json) {
+  OrderedJson& out = *json;
+  out["numpy_seed"] = manager.options().shuffle_seed;
+  out["shuffle_call_number"] = manager.options().shuffle_call_number;
+  out["permutation"] = OrderedJson::array();
+  for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
+    for (const uint32_t feature : manager.Group(rank)) out["permutation"].push_back(feature);
+  }
+}
+
+void AddGreedy(const LoadBalanceManager& manager, OrderedJson* json) {
+  OrderedJson& out = *json;
+  const std::vector<uint64_t>& sizes = manager.options().embeddings_per_feat;
+  out["lpt_groups"] = out["groups"];
+  out["lpt_loads"] = out["num_embeddings_on_rank"];
+  if (!AreCapacitiesEqual(manager)) return;
+  out["lower_bound"] = MaxLoadLowerBound(sizes, manager.num_groups());
+  if (sizes.size() <= kMaxItemsToSolve) {
+    out["optimal_max_load"] = OptimalMaxLoad(sizes, manager.num_groups());
+  }
+}
+
+std::string RowCount(uint64_t count) { return CountText(static_cast<double>(count)); }
+
+// "2[0:3133)@2120", "3@70": a whole table needs no rows.
+std::string SegmentText(const LoadBalanceManager& manager,
+                        const LoadBalanceManager::Segment& segment) {
+  const bool is_whole = segment.rows() == manager.options().embeddings_per_feat[segment.feature];
+  const std::string rows =
+      is_whole ? "" : fmt::format("[{}:{})", segment.row_begin, segment.row_end);
+  return fmt::format("{}{}@{}", segment.feature, rows, segment.local_begin);
+}
+
+// Rows of a rank over its exact share by capacity.
+double OfShare(const LoadBalanceManager& manager, uint32_t rank) {
+  const std::vector<uint32_t>& capacities = manager.options().capacities;
+  double part = 1.0 / manager.num_groups();
+  if (!capacities.empty()) {
+    double all = 0;
+    for (const uint32_t capacity : capacities) all += capacity;
+    part = capacities[rank] / all;
+  }
+  return static_cast<double>(manager.NumEmbeddingsOnRank(rank)) /
+         (static_cast<double>(manager.total_rows()) * part);
+}
+
+}  // namespace
+
+OrderedJson LoadBalanceToJson(const LoadBalanceManager& manager) {
+  const LoadBalanceOptions& options = manager.options();
+  OrderedJson cuts = OrderedJson::object();
+  for (const auto& [feature, rows] : manager.Cuts()) cuts[std::to_string(feature)] = rows;
+  OrderedJson json = {{"lbm", LoadBalanceModeName(options.mode)},
+                      {"embeddings_per_feat", options.embeddings_per_feat},
+                      {"sizes", options.embeddings_per_feat},
+                      {"num_groups", options.num_groups},
+                      {"base_emb_dim", options.base_emb_dim}};
+  if (!options.capacities.empty()) json["capacities"] = options.capacities;
+  json["all_feat_offsets"] = manager.all_feat_offsets();
+  json["cuts"] = std::move(cuts);
+  json["groups"] = EachRank(manager, [&](uint32_t rank) { return manager.Group(rank); });
+  json["offsets"] = EachRank(manager, [&](uint32_t rank) { return manager.Offsets(rank); });
+  json["num_embeddings_on_rank"] =
+      EachRank(manager, [&](uint32_t rank) { return manager.NumEmbeddingsOnRank(rank); });
+  json["emb_dims"] = EachRank(manager, [&](uint32_t rank) { return manager.EmbDim(rank); });
+  json["qr_bucket_sizes"] =
+      EachRank(manager, [&](uint32_t rank) { return manager.QrBucketSize(rank); });
+  json["segments_feature_lo_hi_localstart"] = EachRank(manager, [&](uint32_t rank) {
+    OrderedJson segments = OrderedJson::array();
+    for (const LoadBalanceManager::Segment& segment : manager.segments(rank)) {
+      segments.push_back(
+          {segment.feature, segment.row_begin, segment.row_end, segment.local_begin});
+    }
+    return segments;
+  });
+  if (options.mode == LoadBalanceMode::kFair) {
+    AddFair(manager, &json);
+    return json;
+  }
+  json["rows_per_group"] = json["num_embeddings_on_rank"];
+  options.mode == LoadBalanceMode::kShuffle ? AddShuffle(manager, &json)
+                                            : AddGreedy(manager, &json);
+  return json;
+}
+
+std::string LoadBalanceText(const LoadBalanceManager& manager) {
+  const LoadBalanceOptions& options = manager.options();
+  TextTable table = {.columns = {{.name = "rank", .is_number = true},
+                                 {.name = "rows", .is_number = true},
+                                 {.name = "of share", .is_number = true},
+                                 {.name = "emb_dim", .is_number = true},
+                                 {.name = "qr buckets", .is_number = true},
+                                 {.name = "holds table[rows)@first local row"}},
+                     .rows = {}};
+  double fullest = 0;
+  for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
+    std::vector<std::string> held;
+    for (const auto& segment : manager.segments(rank))
+      held.push_back(SegmentText(manager, segment));
+    fullest = std::max(fullest, OfShare(manager, rank));
+    table.rows.push_back(
+        {std::to_string(rank), RowCount(manager.NumEmbeddingsOnRank(rank)),
+         fmt::format("{:.4f}", OfShare(manager, rank)), std::to_string(manager.EmbDim(rank)),
+         RowCount(manager.QrBucketSize(rank)), fmt::format("{}", fmt::join(held, " "))});
+  }
+  const OrderedJson json = LoadBalanceToJson(manager);
+  std::string text = fmt::format(
+      "LoadBalanceManager, {}: {} rows of {} on {}; the fullest has {:.4f} of its "
+      "share\n",
+      LoadBalanceModeName(options.mode), RowCount(manager.total_rows()),
+      Counted(manager.num_features(), "table"), Counted(manager.num_groups(), "rank"), fullest);
+  if (options.mode == LoadBalanceMode::kShuffle) {
+    text +=
+        fmt::format("shuffle {} of seed {}\n", options.shuffle_call_number, options.shuffle_seed);
+  }
+  if (json.contains("lower_bound")) {
+    text +=
+        fmt::format("no assignment of whole tables has fewer than {} rows on its fullest rank\n",
+                    RowCount(json.value("optimal_max_load", json["lower_bound"].get<uint64_t>())));
+  }
+  return text + "\n" + TableAsText(table);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,32 @@
+// The traffic of a run's plan (sharding/lab/traffic/plan_traffic.h) as text and JSON. Threads: pure
+// functions.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "launch/settings/settings.h"
+#include "sharding/lab/traffic/plan_traffic.h"
+
+namespace rowhouse {
+
+// Samples of a step, mean lengths of bags and Zipf's exponent of the data source; for files, which
+// are not read, bags of one id, all ids alike. Requires settings that are Complete().
+StepShape StepShapeOf(const Settings& settings, uint32_t workers);
+
+// A line for each table: lookups and distinct rows a step, bytes by merged rows and by bags, the
+// smaller of the two, and the plan's choice.
+std::string TrafficText(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
+
+// Up to two lines, on tables for which another pool_on moves less: one on tables that shards pool
+// although merged rows are fewer bytes, and one on tables that workers pool although bags are less
+// than half the bytes. "" if there are none.
+std::string TrafficHints(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
+
+// [{name, pool_on, lookups, distinct_rows, by_rows, by_bags}]; by_bags is null if shards cannot
+// pool.
+nlohmann::ordered_json TrafficToJson(const EmbeddingTables& tables,
+                                     const std::vector<TableTraffic>& traffic);
+
+}  // namespace rowhouse

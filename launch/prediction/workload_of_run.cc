@@ -1,0 +1,295 @@
+#include "launch/prediction/workload_of_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "common/scatter.h"
+#include "launch/prediction/id_counting.h"
+#include "launch/prediction/plan_of_run.h"
+#include "launch/prediction/traffic_report.h"
+#include "ps/cache/cache_policy.h"
+#include "sharding/lab/traffic/step_traffic.h"
+#include "worker/dense/dense_optimizer.h"
+#include "worker/dense/dense_parameters.h"
+#include "worker/dense/dlrm_model.h"
+#include "worker/embedding/embedding.h"
+
+namespace rowhouse {
+namespace {
+
+// A feature's ids in one of its groups.
+struct Piece {
+  IdDistribution ids;
+  double share = 0;          // of the feature's lookups
+  std::vector<double> rows;  // of each part: how many of its table's rows the ids are
+};
+
+// The groups' pieces. The hottest ids, if the source knows them, are each in its own group; of the
+// others each group has as many as of ids all over the table.
+class Pieces {
+ public:
+  Pieces(const Settings& settings, size_t f, double exponent)
+      : feature_(settings.embedding.features[f]),
+        all_(IdDistribution::Zipf(static_cast<double>(feature_.table.rows), exponent)) {
+    constexpr uint64_t kSampled = 1 << 14;
+    constexpr size_t kHottest = 1024;
+    sample_.resize(std::min(feature_.table.rows, kSampled));
+    const Scatter scatter(feature_.table.rows, /*key=*/1);
+    for (uint64_t i = 0; i < sample_.size(); ++i) sample_[i] = scatter(i);
+    groups_.resize(sample_.size());
+    feature_.kind->Assign(sample_, groups_);
+    if (exponent <= 0 || feature_.groups.size() < 2) return;
+    const std::vector<uint64_t> hot =
+        HottestIds(settings.data_source(), settings.data, f, kHottest);
+    groups_of_hot_.resize(hot.size());
+    feature_.kind->Assign(hot, groups_of_hot_);
+    const double first = all_.groups()[0].probability;
+    for (size_t k = 0; k < hot.size(); ++k) {
+      hot_.push_back(first * std::pow(static_cast<double>(k + 1), -exponent));
+    }
+  }
+
+  Piece Of(size_t group) const {
+    const auto sampled = static_cast<double>(std::ranges::count(groups_, group));
+    const auto ids = static_cast<double>(feature_.table.rows);
+    const double of_sample = sampled / static_cast<double>(sample_.size());
+    if (feature_.groups.size() == 1) return {all_, 1, RowsOf(group, ids)};
+    std::vector<IdDistribution::Group> alike;
+    for (size_t k = 0; k < hot_.size(); ++k) {
+      if (groups_of_hot_[k] == group) alike.push_back({1, hot_[k]});
+    }
+    const auto hot = static_cast<double>(hot_.size());
+    const double others = ids * of_sample - static_cast<double>(alike.size());
+    if (ids > hot && others > 0) {
+      double share_of_hot = 0;
+      const IdDistribution cold = all_.Without(hot, &share_of_hot);
+      for (const IdDistribution::Group& some : cold.groups()) {
+        alike.push_back({some.rows * others / (ids - hot), some.probability * (1 - share_of_hot)});
+      }
+    }
+    Piece piece{.ids = {}, .share = 0, .rows = RowsOf(group, ids * of_sample)};
+    for (const IdDistribution::Group& some : alike) piece.share += some.rows * some.probability;
+    if (piece.share > 0) piece.ids = IdDistribution::Of(std::move(alike));
+    return piece;
+  }
+
+ private:
+  // Between the least and the greatest row of the sampled ids, and beyond them as far as one is
+  // from the next; at most as many as `ids`.
+  std::vector<double> RowsOf(size_t group, double ids) const {
+    std::vector<uint64_t> mine;
+    for (size_t i = 0; i < sample_.size(); ++i) {
+      if (groups_[i] == group) mine.push_back(sample_[i]);
+    }
+    std::vector<double> result;
+    std::vector<uint64_t> rows(mine.size());
+    const IdGroup& of_group = feature_.groups[group];
+    for (size_t p = of_group.first_part; p < of_group.first_part + of_group.parts; ++p) {
+      feature_.kind->Resolve(p, mine, rows);
+      const auto [least, greatest] =
+          rows.empty() ? std::ranges::min_max_result<uint64_t>{} : std::ranges::minmax(rows);
+      const auto span = static_cast<double>(greatest - least);
+      const auto between = static_cast<double>(std::max<size_t>(2, mine.size()) - 1);
+      const bool are_all = sample_.size() == feature_.table.rows;
+      result.push_back(std::min(ids, span + (are_all ? 1 : std::max(1.0, 2 * span / between))));
+    }
+    return result;
+  }
+
+  const FeatureTable& feature_;
+  const IdDistribution all_;
+  std::vector<uint64_t> sample_;         // ids
+  std::vector<uint32_t> groups_;         // of each
+  std::vector<uint32_t> groups_of_hot_;  // of the hottest ids
+  std::vector<double> hot_;              // their shares of the feature's lookups
+};
+
+// Lookups of the physical tables, and how they are spread.
+class Lookups {
+ public:
+  Lookups(const Settings& settings, const AccessCounts* accesses, Workload* workload)
+      : settings_(settings),
+        tables_(settings.embedding),
+        accesses_(accesses),
+        workload_(*workload) {
+    parts_.resize(tables_.physical.size());
+    workload_.lookups.assign(tables_.physical.size(), 0.0);
+  }
+
+  void Spread() {
+    for (size_t f = 0; f < tables_.features.size(); ++f) AddFeature(f);
+    for (const TableSpec& table : tables_.physical) {
+      const TableAccesses* counted = accesses_ == nullptr ? nullptr : accesses_->Find(table.name);
+      if (counted != nullptr && counted->rows == table.rows && counted->total() > 0) {
+        workload_.of_table.push_back(IdDistribution::Counted(*counted));
+        continue;
+      }
+      workload_.of_table.push_back(OfTable(table));
+    }
+  }
+
+ private:
+  void AddFeature(size_t f) {
+    const FeatureTable& feature = tables_.features[f];
+    const double length = workload_.step.bag_lengths[f];
+    if (length <= 0) return;
+    const double exponent = workload_.step.zipf_exponent;
+    const Pieces pieces(settings_, f, exponent);
+    for (size_t g = 0; g < feature.groups.size(); ++g) {
+      const Piece piece = pieces.Of(g);
+      if (piece.share <= 0) continue;
+      for (size_t p = 0; p < feature.groups[g].parts; ++p) {
+        Add(feature.parts[feature.groups[g].first_part + p], piece.ids, piece.rows[p],
+            length * piece.share,
+            TableKinds().DeclarationOf(feature.table.kind).shares_rows_by_chance);
+      }
+    }
+    if (feature.weights) {
+      const auto ids = static_cast<double>(feature.table.rows);
+      Add(*feature.weights, IdDistribution::Zipf(ids, exponent), ids, length, /*is_hashed=*/false);
+    }
+  }
+
+  void Add(TableId table, IdDistribution ids, double rows, double lookups, bool is_hashed) {
+    workload_.lookups[Raw(table)] += lookups;
+    OfPhysical& physical = parts_[Raw(table)];
+    physical.is_hashed = physical.is_hashed || is_hashed;
+    physical.ids.push_back({std::move(ids), rows, lookups});
+  }
+
+  IdDistribution OfTable(const TableSpec& table) const {
+    const auto rows = static_cast<double>(table.rows);
+    const OfPhysical& physical = parts_[Raw(table.id)];
+    if (physical.ids.empty()) return IdDistribution::Uniform(rows);
+    std::vector<IdDistribution> spread;
+    double of_all = 0, most = 0;
+    for (const OfFeature& one : physical.ids) {
+      of_all += one.rows;
+      most = std::max(most, one.rows);
+      const double own = physical.ids.size() == 1 ? rows : one.rows;
+      spread.push_back(physical.is_hashed ? one.ids : one.ids.Hashed(own, /*evenly=*/true));
+    }
+    std::vector<IdDistribution::Part> parts;
+    for (size_t i = 0; i < spread.size(); ++i) {
+      parts.push_back({&spread[i], physical.ids[i].lookups});
+    }
+    if (physical.is_hashed) return IdDistribution::Joined(parts).Hashed(rows, /*evenly=*/false);
+    // Features whose rows fit beside each other have rows of their own, but for those between two.
+    constexpr double kRounding = 1.02;
+    const bool fit = of_all <= kRounding * rows + static_cast<double>(parts.size() - 1);
+    if (!fit || most >= rows) return IdDistribution::Mixed(parts);
+    return IdDistribution::Joined(parts).Hashed(rows, /*evenly=*/true);
+  }
+
+  struct OfFeature {
+    IdDistribution ids;
+    double rows = 0;     // of the table, that these are
+    double lookups = 0;  // a sample
+  };
+  struct OfPhysical {
+    std::vector<OfFeature> ids;
+    bool is_hashed = false;
+  };
+
+  const Settings& settings_;
+  const EmbeddingTables& tables_;
+  const AccessCounts* accesses_;
+  Workload& workload_;
+  std::vector<OfPhysical> parts_;  // of each physical table
+};
+
+DenseShape DenseShapeOf(const Settings& settings) {
+  const ModelSpec& model = settings.model;
+  DenseShape shape;
+  shape.bottom = model.bottom_mlp;
+  shape.top = {model.interaction_width()};
+  shape.top.insert(shape.top.end(), model.top_mlp.begin(), model.top_mlp.end());
+  shape.interaction = model.interaction;
+  shape.vectors = model.features() + 1;
+  const uint64_t floats = std::accumulate(model.feature_widths.begin(), model.feature_widths.end(),
+                                          uint64_t{model.bottom_mlp.back()});
+  shape.width = static_cast<uint32_t>(floats / shape.vectors);
+  shape.optimizer = settings.dense_optimizer();
+  shape.accumulation = settings.training.accumulation;
+  DenseParameters parameters;  // Never allocated: only counted.
+  const DlrmModel counted_model(model, &parameters);
+  const EmbeddingLayer counted_layer(settings.embedding, &parameters);
+  shape.parameters = parameters.size();
+  DenseOptimizerOptions options = settings.dense_optimizer_options();
+  options.parameters = 1;
+  shape.state_floats =
+      static_cast<double>(DenseOptimizers().Make(shape.optimizer, options).value()->state().size());
+  return shape;
+}
+
+// 0 where the data's size is not known before they are opened.
+uint64_t StepsOfEpoch(const Settings& settings) {
+  const bool is_generated =
+      settings.data_source() == "random" || settings.data_source() == "synthetic";
+  const uint64_t pieces = settings.training.accumulation;
+  const uint64_t of_step = settings.data.mini_batch_size * pieces;
+  const uint64_t most = (settings.data.num_batches + pieces - 1) / pieces;
+  if (!is_generated || (settings.data_source() == "random" && most > 0)) return most;
+  const uint64_t all = (settings.data.data_size + of_step - 1) / of_step;
+  return most > 0 ? std::min(most, all) : all;
+}
+
+}  // namespace
+
+StorageShape StorageOf(const Settings& settings) {
+  const NodeOptions& node = settings.storage;
+  return {.has_files = node.has_files(),
+          .cache_bytes = node.cache_mb << 20,
+          .keeps = CachePolicies().DeclarationOf(node.cache_policy),
+          .knows_frequencies = !node.cache_access_counts.empty(),
+          .cache_ratio = node.cache_ratio,
+          .reads_from_page_cache = !node.direct_reads,
+          .prefetch_steps = settings.training.prefetch_steps};
+}
+
+Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
+                            const AccessCounts* accesses) {
+  Workload workload;
+  std::optional<AccessCounts> counted;
+  if (accesses == nullptr && !settings.sharding.access_counts.empty()) {
+    ASSIGN_OR_RETURN(counted, ReadAccessCounts(settings.sharding.access_counts));
+    accesses = &*counted;
+  }
+  workload.tables = settings.embedding;
+  workload.step = StepShapeOf(settings, workers);
+  Lookups(settings, accesses, &workload).Spread();
+  if (accesses != nullptr) {
+    workload.accesses = std::make_shared<const AccessCounts>(*accesses);
+    SpreadByRow(&workload);
+  } else if (std::optional<AccessCounts> known = GeneratedAccesses(settings)) {
+    // Not by row: of the rows behind the hottest ones it knows only the sum.
+    workload.accesses = std::make_shared<const AccessCounts>(std::move(*known));
+  }
+  workload.dense = DenseShapeOf(settings);
+  workload.storage = StorageOf(settings);
+  workload.data_source = settings.data_source();
+  workload.steps_of_epoch = StepsOfEpoch(settings);
+  workload.steps = workload.steps_of_epoch * settings.training.nepochs;
+  if (const uint64_t most = settings.training.stop_after_steps; most > 0) {
+    workload.steps = workload.steps == 0 ? most : std::min(workload.steps, most);
+  }
+  return workload;
+}
+
+Result<Workload> WorkloadOf(const Settings& settings, const AccessCounts* accesses) {
+  return WorkloadOf(settings, /*workers=*/1, accesses);
+}
+
+std::string IdsAreFrom(const Settings& settings, bool has_trace) {
+  if (has_trace) return "ids as traced";
+  if (!settings.sharding.access_counts.empty()) return "ids as counted in --access_counts";
+  const std::string source = settings.data_source();
+  const double exponent = ZipfExponent(source, settings.data);
+  if (exponent > 0) return fmt::format("ids by zipf_exponent={}", exponent);
+  if (source == "synthetic" || source == "random") return "ids as generated, evenly spread";
+  return "ids taken as evenly spread, one a bag: give --access_counts or --trace";
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,51 @@
+// The workload and cluster of a run, from its settings.
+//
+// Threads: pure, but for reading files.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launch/command_line/command_line.h"
+#include "launch/settings/settings.h"
+#include "sharding/lab/cost/machine.h"
+#include "sharding/lab/traffic/workload.h"
+
+namespace rowhouse {
+
+// `accesses`: of a trace; null: of --access_counts, if given; or else as the data source generates;
+// or else evenly spread. Steps are those of a run from the start, if the data's size is known.
+// Requires settings that are Complete() and Validate()d.
+Result<Workload> WorkloadOf(const Settings& settings, const AccessCounts* accesses = nullptr);
+// For so many workers; the other one is for one.
+Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
+                            const AccessCounts* accesses = nullptr);
+
+// Workload::storage: how the PS nodes of such a run keep its rows.
+StorageShape StorageOf(const Settings& settings);
+
+// Where the distributions of ids of such a run come from, for people: "ids by zipf_exponent=1.05",
+// "ids taken as evenly spread: give --access_counts or --trace".
+std::string IdsAreFrom(const Settings& settings, bool has_trace);
+
+// So many PS nodes, shards and workers on one host, with the threads of the settings.
+ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_per_ps,
+                       uint32_t workers);
+
+// ps (1 unless given), shards, threads of the settings; workers (1 unless given), limits and
+// network of the flags of plan: --workers, --hosts, --cores_per_host, --network_gbits,
+// --round_trip_us, --ps_memory_mb, --ps_disk_mb, --worker_memory_mb. kUsage, naming the flag, for a
+// value out of range.
+Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line);
+
+// The whole number that a flag gives; `otherwise` without it. kUsage, naming the flag, unless the
+// number is `least` to `most`.
+Result<uint64_t> WholeFlag(const CommandLine& command_line, const char* flag, uint64_t otherwise,
+                           uint64_t least, uint64_t most);
+
+// Of the limits that a plan has to keep the flags that say them, for errors:
+// " (--ps_memory_mb=64, --worker_memory_mb=4)"; "": there are none.
+std::string LimitsText(const ClusterShape& cluster, const Machine& machine,
+                       uint64_t ps_rows_mb = 0);
+
+}  // namespace rowhouse

@@ -1,0 +1,377 @@
+#include "sharding/lab/cost/exchange_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sharding/lab/cost/bag_times.h"
+#include "sharding/lab/cost/gather_time.h"
+#include "sharding/lab/cost/in_step.h"
+
+namespace rowhouse {
+namespace {
+
+class Times {
+ public:
+  Times(const Workload& workload, const ClusterShape& cluster, KernelTimes* times)
+      : workload_(workload),
+        cluster_(cluster),
+        times_(*times),
+        factors_(InStep::Of(times->machine())) {}
+
+  const InStep& factors() const { return factors_; }
+
+  double cores() const {
+    return cluster_.cores_per_host > 0 ? cluster_.cores_per_host : times_.machine().cores;
+  }
+  double hosts() const { return std::max(1u, cluster_.hosts); }
+
+  Exchange Of(const std::string& stem, double rows, double dim) {
+    const auto ms = [&](const char* part) { return times_.Ms(stem + part, {rows, dim}); };
+    return {ms(""), ms("_worker"), ms("_shard")};
+  }
+
+  // The optimizer that most pushed floats go through.
+  std::string Optimizer(const StepTraffic& traffic) const {
+    std::map<std::string, double> floats;
+    for (const TableSpec& table : workload_.tables.physical) {
+      floats[table.optimizer] += traffic.tables[Raw(table.id)].distinct_rows * table.dim + 1;
+    }
+    if (floats.empty()) return "";
+    return std::ranges::max_element(floats, {}, [](const auto& entry) { return entry.second; })
+        ->first;
+  }
+
+  // Wall time of a worker, from what one worker and one shard take for all of a worker's rows
+  // (`whole`), what each shard works for each worker, and what all that costs in cores.
+  //
+  // Alone, worker and shard take turns, or overlap part by part; `together` is how much of their
+  // work's sum the measured wall time is. With several shards only the slowest is waited for; with
+  // several workers it serves all of them; and no host does more than its cores can.
+  // Rows, and gradients of bags, are moved more than worked on: their threads keep a part of the
+  // cores busy, at least as many as one worker and one shard do. Pooling bags is work.
+  double Wall(const Exchange& whole, const std::vector<double>& shard_ms, bool is_work) const {
+    if (whole.worker + whole.shard <= 0) return whole.wall;
+    const double together = whole.wall / (whole.worker + whole.shard);
+    const double workers = workload_.step.workers;
+    double slowest = 0, all = 0;
+    for (const double ms : shard_ms) {
+      slowest = std::max(slowest, workers * ms);
+      all += workers * ms;
+    }
+    const double path = together * (whole.worker + slowest);
+    const double of_host = (workers * whole.worker + all) / hosts();
+    const double busy_cores = cores() * (is_work ? 1.0 : factors_.exchange_cores);
+    return std::max(path, of_host / std::max({1.0, busy_cores, 1 / together}));
+  }
+
+  // Milliseconds that links need for bytes which each worker exchanges, one way.
+  double Link(double worker_bytes, double node_bytes) const {
+    if (cluster_.network_gbits <= 0 || hosts() < 2) return 0;
+    const double remote = (hosts() - 1) / hosts();
+    const double workers = std::ceil(cluster_.workers / hosts());
+    const double nodes = std::ceil(cluster_.ps / hosts());
+    const double bytes = std::max(workers * worker_bytes, nodes * node_bytes) * remote;
+    return bytes * 8 / (cluster_.network_gbits * 1e9) * 1e3;
+  }
+
+  double RoundTrip() const { return hosts() > 1 ? cluster_.round_trip_us * 1e-3 : 0; }
+
+ private:
+  const Workload& workload_;
+  const ClusterShape& cluster_;
+  KernelTimes& times_;
+  const InStep factors_;
+};
+
+// An exchange that is nearly all messages.
+constexpr double kFewRows = 16, kNarrow = 4;
+
+// What every worker asks of all shards, as if it were one shard.
+ShardTraffic SumOf(const StepTraffic& traffic) {
+  ShardTraffic sum;
+  for (const ShardTraffic& shard : traffic.shards) {
+    sum.sent_rows += shard.sent_rows;
+    sum.row_floats += shard.row_floats;
+    sum.pushed_sent_rows += shard.pushed_sent_rows;
+    sum.pushed_row_floats += shard.pushed_row_floats;
+    sum.bags += shard.bags;
+    sum.bag_lookups += shard.bag_lookups;
+    sum.bag_floats += shard.bag_floats;
+    sum.bag_lookup_floats += shard.bag_lookup_floats;
+    sum.bag_rows += shard.bag_rows;
+    sum.row_entries += shard.row_entries;
+    sum.bag_entries += shard.bag_entries;
+    sum.pull_reply_bytes += shard.pull_reply_bytes;
+    sum.pull_request_bytes += shard.pull_request_bytes;
+    sum.push_request_bytes += shard.push_request_bytes;
+    sum.push_reply_bytes += shard.push_reply_bytes;
+  }
+  return sum;
+}
+
+class Exchanges {
+ public:
+  Exchanges(const Workload& workload, const ClusterShape& cluster, const StepTraffic& traffic,
+            KernelTimes* times)
+      : times_(workload, cluster, times),
+        kernels_(*times),
+        bags_(times),
+        cluster_(cluster),
+        workload_(workload),
+        traffic_(traffic),
+        all_(SumOf(traffic)),
+        optimizer_(times_.Optimizer(traffic)) {
+    result_.shards.resize(traffic.shards.size());
+  }
+
+  ExchangeTime Of(const Plan& plan, const CacheShares& caches, const TimeBeside& beside) && {
+    Pull();
+    Gather(plan, caches);
+    Push();
+    Calls();
+    Update(beside.push_to_pull);
+    Store(caches, beside.exchange);
+    return std::move(result_);
+  }
+
+ private:
+  Exchange PullOf(const ShardTraffic& shard) {
+    Exchange sum;
+    if (shard.sent_rows > 0) {
+      sum += times_.Of("pull", shard.sent_rows, shard.row_floats / shard.sent_rows);
+    }
+    if (shard.bag_lookups > 0) sum += bags_.Pull(shard);
+    return sum;
+  }
+
+  Exchange PushOf(const ShardTraffic& shard) {
+    Exchange sum;
+    if (shard.pushed_sent_rows > 0) {
+      sum += times_.Of("push", shard.pushed_sent_rows,
+                       shard.pushed_row_floats / shard.pushed_sent_rows);
+    }
+    if (shard.bag_lookups > 0) sum += bags_.Push(shard);
+    return sum;
+  }
+
+  // Of a pull: bags are pooled. Their gradients are pushed as rows are.
+  bool pools() const { return all_.bag_lookups > 0; }
+
+  // What a message takes whatever is in it is the same inside a step.
+  double InStepMs(const std::string& kernel, double factor, double wall) {
+    const double fixed = std::min(wall, kernels_.Ms(kernel, {kFewRows, kNarrow}));
+    return fixed + factor * (wall - fixed);
+  }
+
+  void Pull() {
+    const Exchange whole = PullOf(all_);
+    std::vector<double> shard_ms;
+    for (size_t s = 0; s < traffic_.shards.size(); ++s) {
+      shard_ms.push_back(PullOf(traffic_.shards[s]).shard);
+      result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
+    }
+    result_.worker_pull = whole.worker;
+    result_.pull = times_.Wall(whole, shard_ms, pools());
+    // Pooling takes as long as in the kernel.
+    if (!pools()) result_.pull = InStepMs("pull", times_.factors().pull, result_.pull);
+    AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
+  }
+
+  // The answer waits until all rows are gathered.
+  void Gather(const Plan& plan, const CacheShares& caches) {
+    const std::vector<double> ms = FurtherGatherMs(workload_, plan, traffic_, caches, &kernels_);
+    for (size_t s = 0; s < ms.size(); ++s) result_.shards[s].pull += ms[s];
+    if (ms.empty()) return;
+    result_.pull += (pools() ? 1 : times_.factors().pull) * std::ranges::max(ms);
+  }
+
+  void Push() {
+    const Exchange whole = PushOf(all_);
+    std::vector<double> shard_ms;
+    for (size_t s = 0; s < traffic_.shards.size(); ++s) {
+      shard_ms.push_back(PushOf(traffic_.shards[s]).shard);
+      result_.shards[s].push = shard_ms.back() * workload_.step.workers;
+      result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
+    }
+    result_.worker_push = whole.worker;
+    result_.push =
+        InStepMs("push", times_.factors().push, times_.Wall(whole, shard_ms, /*is_work=*/false));
+    AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
+  }
+
+  // The update of a row costs the same for any number of workers; each further push of it costs
+  // kFurtherPush of that, to be found and added.
+  double ApplyOf(const ShardTraffic& shard) {
+    constexpr double kFurtherPush = 0.3;
+    double ms = 0;
+    if (shard.updated_rows > 0) {
+      const double pushed = shard.pushed_sent_rows * workload_.step.workers / shard.updated_rows;
+      const std::string update = kernels_.Of("update_", optimizer_);
+      ms += kernels_.Ms(update, {shard.updated_rows, shard.updated_floats / shard.updated_rows}) *
+            (1 + kFurtherPush * std::max(0.0, pushed - 1));
+    }
+    if (shard.bag_lookups > 0) {
+      ms += workload_.step.workers * bags_.ApplyMs(shard, optimizer_);
+    }
+    return ms;
+  }
+
+  // Shards apply a step while workers sum dense gradients, update, read and merge; a pull waits for
+  // what is left. On a host that has no core left over shards come first, as threads do that have
+  // slept: with a shard on every core, the answers to pushes wait until all rows are updated.
+  void Update(double push_to_pull) {
+    double slowest = 0, all = 0;
+    for (const ShardWork& shard : result_.shards) {
+      slowest = std::max(slowest, shard.apply);
+      all += shard.apply;
+    }
+    const double cores = times_.cores(), of_host = all / times_.hosts();
+    // What the workers' threads do meanwhile, of what they could do with all cores.
+    const auto shards = static_cast<double>(traffic_.shards.size());
+    double goes_on = 1;
+    if (std::ceil((shards + workload_.step.workers) / times_.hosts()) > cores) {
+      const double workers = std::ceil(workload_.step.workers / times_.hosts());
+      const double busy = std::min(std::ceil(shards / times_.hosts()), cores);
+      goes_on = std::min(workers, cores - busy) / std::min(workers, cores);
+    }
+    const double until_applied = std::max(slowest, of_host / cores);
+    const double done_meanwhile = goes_on * until_applied;
+    if (done_meanwhile < push_to_pull) {
+      result_.crowded = until_applied - done_meanwhile;
+      result_.push += result_.crowded;
+    } else {
+      result_.update = until_applied - push_to_pull;
+      result_.pull += result_.update;
+    }
+  }
+
+  void AddLink(double worker_bytes, double ShardTraffic::*bytes, double* wall) {
+    double of_node = 0;
+    const size_t shards_per_ps = std::max(1u, cluster_.shards_per_ps);
+    for (size_t s = 0; s < traffic_.shards.size(); s += shards_per_ps) {
+      double node = 0;
+      for (size_t i = s; i < std::min(s + shards_per_ps, traffic_.shards.size()); ++i) {
+        node += traffic_.shards[i].*bytes * workload_.step.workers;
+      }
+      of_node = std::max(of_node, node);
+    }
+    const double link = times_.Link(worker_bytes, of_node);
+    if (link > *wall) {
+      result_.wire += link - *wall;
+      *wall = link;
+    }
+    *wall += times_.RoundTrip();
+    result_.wire += times_.RoundTrip();
+  }
+
+  // What further tables and shards add to the calls of one table on one shard.
+  void Calls() {
+    const double entries = all_.row_entries + all_.bag_entries;
+    const auto shards = static_cast<double>(traffic_.shards.size());
+    if (entries <= 0 || !kernels_.machine().HasKernel("pull_tables")) return;
+    const double tables = std::max(1.0, entries / shards);
+    for (const char* const kernel : {"pull_tables", "push_tables"}) {
+      const double more = kernels_.Ms(kernel, {tables, shards}) - kernels_.Ms(kernel, {1.0, 1.0});
+      double& wall = kernel == std::string("pull_tables") ? result_.pull : result_.push;
+      wall += std::max(0.0, more);
+      result_.calls += kernels_.Ms(kernel, {tables, shards});
+    }
+  }
+
+  void Store(const CacheShares& caches, double beside) {
+    if (!workload_.storage.has_files) return;
+    double slowest = 0;
+    std::vector<double> read(traffic_.shards.size()), bytes(read), written(read);
+    for (const PulledRows& pulled : traffic_.pulled) {
+      const size_t table = Raw(pulled.table), shard = Raw(pulled.shard);
+      const double workers = workload_.step.workers;
+      const RowShares& shares = caches.tables[table];
+      // What rounding leaves of `stored` is no read: then nothing is evicted, and nothing written.
+      if (traffic_.tables[table].distinct_rows * workers * shares.stored < 0.5) continue;
+      const double here = pulled.rows * workers;
+      read[shard] += here * shares.stored;
+      // A row that comes in for good sends another one out, which was pushed.
+      written[shard] += here * (shares.stored + shares.touched);
+      bytes[shard] += here * shares.stored * caches.record_bytes[table];
+    }
+    const bool reads_ahead = workload_.storage.prefetch_steps > 0;
+    double beside_ms = 0;
+    for (size_t s = 0; s < read.size(); ++s) {
+      if (read[s] <= 0) continue;
+      const double record = bytes[s] / read[s];
+      const double ms = times_.factors().store * (kernels_.Ms("multiget", {read[s], record}) +
+                                                  kernels_.Ms("put", {written[s], record}));
+      slowest = std::max(slowest, ms);
+      result_.shards[s].store = reads_ahead ? kInPulls * ms : ms;
+      result_.shards[s].beside = (reads_ahead ? kBeside : kBeside - 1) * ms;
+      result_.shards[s].ahead = reads_ahead ? ms : 0;
+      beside_ms += result_.shards[s].beside;
+    }
+    if (slowest <= 0) return;
+    result_.store = slowest;
+    if (reads_ahead) {
+      // Rows of coming steps are read while this one computes, if it is long enough.
+      result_.store = std::max(kInPulls * slowest, slowest - beside - result_.push);
+    }
+    result_.pull += result_.store;
+    const double wait = WaitForCores(beside, beside_ms);
+    result_.crowded += wait;
+    result_.push += wait;
+  }
+
+  // What the store's threads take of a host's cores beyond those that are idle in a step.
+  double WaitForCores(double beside, double store_ms) {
+    const double step = beside + result_.pull + result_.push;
+    double busy = workload_.step.workers * (beside + result_.worker_pull + result_.worker_push);
+    for (const ShardWork& shard : result_.shards) {
+      busy += shard.pull + shard.push + shard.apply + shard.store;
+    }
+    return std::max(0.0, (busy + store_ms) / times_.hosts() / times_.cores() - step);
+  }
+
+  // Of what the store's thread takes to read and write rows, with reading ahead. In pulls a shard
+  // chooses the rows that have to leave, checks and copies them. Meanwhile it looks up rows to come
+  // and admits those that were read, and RocksDB's threads write and merge its files. Without
+  // reading ahead, reading and writing is in the pull, and not beside it. From phases of shards
+  // (report.json) and the time of RocksDB's threads in runs of 2 PS nodes and 2 workers.
+  static constexpr double kInPulls = 0.25, kBeside = 1.5;
+
+  Times times_;
+  KernelTimes& kernels_;
+  BagTimes bags_;
+  const ClusterShape& cluster_;
+  const Workload& workload_;
+  const StepTraffic& traffic_;
+  const ShardTraffic all_;
+  const std::string optimizer_;
+  ExchangeTime result_;
+};
+
+}  // namespace
+
+ExchangeTime ExchangeTimeOf(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
+                            const StepTraffic& traffic, const CacheShares& caches,
+                            const TimeBeside& beside, KernelTimes* times) {
+  return Exchanges(workload, cluster, traffic, times).Of(plan, caches, beside);
+}
+
+double AllreduceMs(double floats, const ClusterShape& cluster, KernelTimes* times) {
+  if (cluster.workers <= 1) return 0;
+  const double workers = cluster.workers;
+  const double hosts = std::max(1u, cluster.hosts);
+  // Within a host the kernel moves and adds; between hosts a worker still adds as much, and its
+  // share of the link is waited for besides.
+  const double here = hosts > 1 ? std::max(2.0, std::ceil(workers / hosts)) : workers;
+  double ms = times->Ms("allreduce", {here, floats});
+  if (hosts > 1) {
+    const double bytes = 2 * floats * sizeof(float) * (workers - 1) / workers;
+    if (cluster.network_gbits > 0) {
+      const double sharing = std::ceil(workers / hosts);
+      ms += bytes * sharing * 8 / (cluster.network_gbits * 1e9) * 1e3;
+    }
+    ms += std::ceil(std::log2(workers)) * cluster.round_trip_us * 1e-3;
+  }
+  return ms;
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,39 @@
+// InStep: how much longer a kernel takes inside a step than when it is measured again and again,
+// as calibration does: other phases have filled the processor's caches, and threads were asleep.
+//
+// They are a machine's constants "in_step_<phase>", which bench calibrate fits to training runs.
+// Threads: pure functions.
+#pragma once
+
+#include "sharding/lab/cost/machine.h"
+
+namespace rowhouse {
+
+struct InStep {
+  double data = 0;
+  double merge = 0;
+  double row_gradients = 0;
+  double pool = 0;
+  double mlp = 0;
+  double interaction = 0;
+  double pool_backward = 0;
+  double dense_update = 0;
+  double pull = 0;
+  double push = 0;
+  double store = 0;
+  // Activations, loss and its gradient, beside the products: ns a sample.
+  double loss_ns_per_sample = 0;
+  // The share of a host's cores that the threads of pulls and pushes of rows keep busy at once.
+  double exchange_cores = 0;
+  // Workers of a host that share its cores wait for each other: standard deviation of a step's
+  // time between them, as a share of it.
+  double jitter = 0;
+
+  // Those that the machine lacks are Typical's.
+  static InStep Of(const Machine& machine);
+  // As fitted to training runs on a quiet host of two cores (docs/cost_model.md has the runs); with
+  // Machine::Typical.
+  static InStep Typical();
+};
+
+}  // namespace rowhouse

@@ -1,0 +1,243 @@
+#include "sharding/lab/cost/step_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sharding/lab/cost/exchange_time.h"
+#include "sharding/lab/cost/in_step.h"
+#include "sharding/lab/cost/worker_memory.h"
+#include "sharding/lab/cost/worker_time.h"
+#include "sharding/lab/traffic/cache_shares.h"
+#include "sharding/lab/traffic/step_traffic.h"
+
+namespace rowhouse {
+namespace {
+
+class Prediction {
+ public:
+  Prediction(const Workload& workload, const Plan& plan, const ClusterShape& cluster,
+             const Machine& machine)
+      : workload_(workload),
+        plan_(plan),
+        cluster_(cluster),
+        times_(machine),
+        cores_(cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores),
+        traffic_(TrafficOfStep(workload, plan)),
+        caches_(CacheSharesOf(workload, plan, traffic_, std::max(1u, cluster.shards_per_ps))),
+        worker_(WorkerTimeOf(workload, plan, traffic_, cluster.threads, &times_)) {
+    AddPrefetches(ShareOfStepsThatRead(), &traffic_);
+  }
+
+  Result<StepCost> Of() && {
+    SlowDownWorkers();
+    cost_.phases = worker_.phases;
+    cost_.phases.allreduce = AllreduceMs(worker_.allreduce_floats, cluster_, &times_);
+    const PhaseCost& phases = cost_.phases;
+    const TimeBeside beside{
+        .push_to_pull = phases.allreduce + phases.dense_update + phases.data + phases.merge,
+        .exchange = phases.total()};
+    exchange_ = ExchangeTimeOf(workload_, plan_, cluster_, traffic_, caches_, beside, &times_);
+    cost_.phases.pull = exchange_.pull;
+    cost_.phases.push = exchange_.push;
+    cost_.parked_ms = exchange_.update;
+    cost_.crowded_ms = exchange_.crowded;
+    RETURN_IF_ERROR(times_.status());
+    WaitForWorkers();
+    cost_.ms = cost_.phases.total();
+    CountTables();
+    CountNodes();
+    CountWorkers();
+    cost_.bound = WhatBinds();
+    return std::move(cost_);
+  }
+
+ private:
+  double workers() const { return workload_.step.workers; }
+  double hosts() const { return std::max(1u, cluster_.hosts); }
+
+  // Workers look ahead from the first step that waited for a read on.
+  double ShareOfStepsThatRead() const {
+    if (workload_.storage.prefetch_steps == 0 || !workload_.storage.has_files) return 0;
+    const auto steps = static_cast<double>(workload_.steps);
+    double share = 0;
+    for (size_t t = 0; t < caches_.tables.size(); ++t) {
+      const RowShares& shares = caches_.tables[t];
+      if (shares.stored * traffic_.tables[t].distinct_rows * workers() < 0.5) continue;
+      // A run that goes on reads in its first step: rows are stored, and the cache is empty.
+      const double before =
+          workload_.storage.has_rows ? std::min(1.0, shares.steps_to_fill) : shares.steps_to_fill;
+      share = std::max(share, steps > 0 ? 1 - before / steps : 1.0);
+    }
+    return share;
+  }
+
+  // More threads than cores take turns.
+  void SlowDownWorkers() {
+    const double of_host = std::ceil(workers() / hosts());
+    const double threads = of_host * std::max(1u, cluster_.threads);
+    const double shards = std::ceil(static_cast<double>(plan_.shards()) / hosts());
+    cost_.busy_threads = std::max(threads, shards);
+    cost_.is_oversubscribed = cost_.busy_threads > cores_;
+    const double slower = std::max(1.0, threads / cores_);
+    PhaseCost& phases = worker_.phases;
+    for (double* const phase :
+         {&phases.data, &phases.merge, &phases.row_gradients, &phases.pool, &phases.mlp,
+          &phases.interaction, &phases.pool_backward, &phases.dense_update}) {
+      *phase *= slower;
+    }
+    for (double& ms : worker_.table_ms) ms *= slower;
+  }
+
+  // Workers that share cores with each other and with shards do not come to the allreduce at once:
+  // the slowest of w is about sqrt(2 ln w) standard deviations late.
+  void WaitForWorkers() {
+    const double of_host = std::ceil(workers() / hosts());
+    const double shards = std::ceil(static_cast<double>(plan_.shards()) / hosts());
+    if (of_host < 2 || of_host * std::max(1u, cluster_.threads) + shards <= cores_) return;
+    const double deviations = std::sqrt(2 * std::log(of_host));
+    cost_.wait_ms = InStep::Of(times_.machine()).jitter * deviations * cost_.phases.total();
+    cost_.phases.allreduce += cost_.wait_ms;
+  }
+
+  void CountTables() {
+    double pulled = 0, cached = 0, bytes = 0;
+    for (const TableRowsOfStep& table : traffic_.tables) bytes += table.bytes;
+    for (const TableSpec& table : workload_.tables.physical) {
+      const size_t t = Raw(table.id);
+      const TableRowsOfStep& rows = traffic_.tables[t];
+      TableCost cost;
+      const double pieces = rows.distinct_rows * rows.cuts * workers();
+      cost.rows_pulled = pieces;
+      cost.rows_pushed = workload_.tables.is_frozen[t] ? 0 : pieces;
+      cost.bytes = rows.bytes * workers();
+      cost.hit_rate = caches_.tables[t].cached;
+      cost.read_share = caches_.tables[t].stored;
+      cost.ms = worker_.table_ms[t];
+      if (bytes > 0) cost.ms += (exchange_.pull + exchange_.push) * rows.bytes / bytes;
+      // Gradients of rows on the workers are summed and applied with those of the dense part.
+      cost.ms += (cost_.phases.allreduce + cost_.phases.dense_update) * RowsOnWorker(table, plan_) *
+                 (table.dim + 1.0) / worker_.allreduce_floats;
+      pulled += pieces;
+      cached += pieces * cost.hit_rate;
+      cost_.tables.push_back(cost);
+    }
+    cost_.hit_rate = pulled > 0 ? cached / pulled : 1;
+  }
+
+  void CountNodes() {
+    const size_t shards_per_ps = std::max(1u, cluster_.shards_per_ps);
+    cost_.ps.resize((plan_.shards() + shards_per_ps - 1) / shards_per_ps);
+    std::vector<double> hits(cost_.ps.size());
+    for (const PulledRows& pulled : traffic_.pulled) {
+      hits[Raw(pulled.shard) / shards_per_ps] +=
+          pulled.rows * workers() * caches_.tables[Raw(pulled.table)].cached;
+    }
+    for (size_t s = 0; s < traffic_.shards.size(); ++s) {
+      const ShardTraffic& shard = traffic_.shards[s];
+      RankCost& node = cost_.ps[s / shards_per_ps];
+      node.rows_pulled += shard.rows_pulled * workers();
+      node.rows_pushed += shard.rows_pushed * workers();
+      node.accesses += shard.accesses * workers();
+      node.bytes_in += (shard.pull_request_bytes + shard.push_request_bytes) * workers();
+      node.bytes_out += (shard.pull_reply_bytes + shard.push_reply_bytes) * workers();
+      node.pull_bytes += (shard.pull_request_bytes + shard.pull_reply_bytes) * workers();
+      // In memory there are all rows that were touched, beside caches or in them.
+      node.memory_bytes += !workload_.storage.has_files
+                               ? std::max(caches_.memory_bytes[s], caches_.shard_bytes[s])
+                               : caches_.memory_bytes[s];
+      node.disk_bytes += !workload_.storage.has_files ? 0 : caches_.shard_bytes[s];
+      const ShardWork& work = exchange_.shards[s];
+      node.pull_ms += work.pull + work.store;
+      node.push_ms += work.push;
+      node.apply_ms += work.apply;
+      node.store_ms += work.beside;
+      node.ahead_ms += work.ahead;
+      node.busy_ms += work.pull + work.store + work.push + work.apply + work.beside;
+    }
+    for (size_t n = 0; n < cost_.ps.size(); ++n) {
+      RankCost& node = cost_.ps[n];
+      if (node.rows_pulled > 0) node.hit_rate = std::min(1.0, hits[n] / node.rows_pulled);
+      cost_.wire_bytes += node.bytes_in + node.bytes_out;
+    }
+  }
+
+  void CountWorkers() {
+    RankCost worker;
+    for (const RankCost& node : cost_.ps) {
+      worker.rows_pulled += node.rows_pulled / workers();
+      worker.rows_pushed += node.rows_pushed / workers();
+      worker.bytes_in += node.bytes_out / workers();
+      worker.bytes_out += node.bytes_in / workers();
+      worker.pull_bytes += node.pull_bytes / workers();
+    }
+    for (const TableRowsOfStep& table : traffic_.tables) worker.accesses += table.lookups;
+    worker.memory_bytes = BytesOnWorker(workload_, plan_);
+    worker.hit_rate = cost_.hit_rate;
+    worker.pull_ms = exchange_.worker_pull;
+    worker.push_ms = exchange_.worker_push;
+    worker.busy_ms = cost_.phases.data + cost_.phases.compute() + cost_.phases.allreduce +
+                     exchange_.worker_pull + exchange_.worker_push;
+    cost_.workers = {worker};
+  }
+
+  Bound WhatBinds() const {
+    const PhaseCost& phases = cost_.phases;
+    const double calls = std::min(exchange_.calls, phases.pull + phases.push);
+    const double left = phases.pull + phases.push - exchange_.store - exchange_.wire - calls;
+    const double pull_share =
+        phases.pull + phases.push > 0 ? phases.pull / (phases.pull + phases.push) : 0;
+    const std::array<std::pair<double, Bound>, 8> parts = {
+        std::pair{phases.compute(), Bound::kCompute},
+        {left * pull_share, Bound::kPull},
+        {left * (1 - pull_share), Bound::kPush},
+        {exchange_.store, Bound::kStore},
+        {exchange_.wire, Bound::kWire},
+        {phases.allreduce, Bound::kAllreduce},
+        {phases.data, Bound::kData},
+        {calls, Bound::kCalls}};
+    return std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; })->second;
+  }
+
+  const Workload& workload_;
+  const Plan& plan_;
+  const ClusterShape& cluster_;
+  KernelTimes times_;
+  const double cores_;
+  StepTraffic traffic_;
+  const CacheShares caches_;
+  WorkerTime worker_;
+  ExchangeTime exchange_;
+  StepCost cost_;
+};
+
+}  // namespace
+
+std::string_view BoundName(Bound bound) {
+  switch (bound) {
+    case Bound::kCompute:
+      return "compute";
+    case Bound::kPull:
+      return "pull";
+    case Bound::kPush:
+      return "push";
+    case Bound::kStore:
+      return "disk";
+    case Bound::kWire:
+      return "network";
+    case Bound::kAllreduce:
+      return "allreduce";
+    case Bound::kData:
+      return "data";
+    case Bound::kCalls:
+      return "calls";
+  }
+  return "";
+}
+
+Result<StepCost> PredictStep(const Workload& workload, const Plan& plan,
+                             const ClusterShape& cluster, const Machine& machine) {
+  return Prediction(workload, plan, cluster, machine).Of();
+}
+
+}  // namespace rowhouse

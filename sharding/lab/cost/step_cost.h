@@ -1,0 +1,91 @@
+// PredictStep: what a step costs under a plan: time by phase, and load, bytes, hit rate and memory
+// of each rank. The slowest rank decides.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "sharding/lab/cost/machine.h"
+#include "sharding/lab/traffic/workload.h"
+#include "sharding/plans/plan.h"
+
+namespace rowhouse {
+
+// Milliseconds of one worker's step, one after the other: the phases of worker/train/step_phases.h.
+struct PhaseCost {
+  double data = 0;
+  double merge = 0;          // ids to distinct rows
+  double pull = 0;           // from asking for rows until they are there
+  double row_gradients = 0;  // zeroed before, looked through for NaNs afterwards
+  double pool = 0;           // bags forward
+  double mlp = 0;            // linear layers, forward and backward
+  double interaction = 0;    // forward and backward
+  double pool_backward = 0;
+  double push = 0;
+  double allreduce = 0;  // with the wait for the slowest worker
+  double dense_update = 0;
+
+  double compute() const {
+    return merge + row_gradients + pool + mlp + interaction + pool_backward + dense_update;
+  }
+  double total() const { return data + compute() + pull + push + allreduce; }
+};
+
+struct RankCost {
+  double rows_pulled = 0;  // a step; from a PS node or by a worker
+  double rows_pushed = 0;
+  double accesses = 0;                 // lookups that end here, before merging
+  double bytes_in = 0, bytes_out = 0;  // a step, headers included
+  double hit_rate = 1;                 // of pulled rows
+  double memory_bytes = 0;             // of a PS node: of caches; with store memory of all rows
+  double disk_bytes = 0;
+  // Milliseconds of a core, a step. Of a PS node: answering pulls, taking pushes, summing and
+  // updating, and the store's threads.
+  double busy_ms = 0;  // their sum; of a worker: all that it does
+  double pull_ms = 0, push_ms = 0, apply_ms = 0;
+  double store_ms = 0;    // of busy_ms: the store's threads, beside pulls
+  double ahead_ms = 0;    // of store_ms: one after the other; pulls wait if it outlasts a step
+  double pull_bytes = 0;  // of bytes_in + bytes_out; the rest is pushes
+};
+
+struct TableCost {
+  double rows_pulled = 0, rows_pushed = 0, bytes = 0, hit_rate = 1;
+  double read_share = 0;  // of rows_pulled: from the store
+  // Of the step's time that would not be there without the table, about: its lookups, its share of
+  // pull and push by bytes, and of allreduce and update by floats that it has on the workers.
+  double ms = 0;
+};
+
+enum class Bound { kCompute, kPull, kPush, kStore, kWire, kAllreduce, kData, kCalls };
+std::string_view BoundName(Bound bound);  // "compute", "PS nodes", ...
+
+struct StepCost {
+  double ms = 0;
+  PhaseCost phases;               // of the slowest worker
+  std::vector<RankCost> ps;       // each PS node
+  std::vector<RankCost> workers;  // one entry: they are alike
+  std::vector<TableCost> tables;  // each physical table
+  double parked_ms = 0;           // of phases.pull: until the shards have applied the step before
+  double crowded_ms = 0;          // of phases.push: for cores that shards and stores have meanwhile
+  double wait_ms = 0;             // of phases.allreduce: for slower workers of the same host
+  double wire_bytes = 0;  // a step, over all workers, both ways (report: wire_bytes_per_step)
+  double hit_rate = 1;    // of all pulled rows
+  Bound bound = Bound::kCompute;
+  // The most threads of a host that want a core at once. Phases alternate: either its workers
+  // compute, each with its compute threads, or its shards serve, each with one; the larger number
+  // counts. Threads that overlap where phases meet, and those of ZeroMQ and the store, do not:
+  // their work is in the times.
+  double busy_threads = 0;
+  bool is_oversubscribed = false;  // more of them than cores: the time is a guess
+};
+
+// kUsage, naming what is missing, if the machine lacks a kernel that the run needs.
+Result<StepCost> PredictStep(const Workload& workload, const Plan& plan,
+                             const ClusterShape& cluster, const Machine& machine);
+
+}  // namespace rowhouse

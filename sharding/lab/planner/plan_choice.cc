@@ -1,0 +1,237 @@
+#include "sharding/lab/planner/plan_choice.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string_view>
+
+#include "sharding/lab/planner/cache_choice.h"
+#include "sharding/plans/plan_maker.h"
+#include "sharding/plans/strategy.h"
+
+namespace rowhouse {
+namespace {
+
+// Work of all predictions of a search, in tables and shards.
+constexpr uint64_t kMostWork = 140'000;
+// At least so many plans are tried, however large the cluster.
+constexpr uint64_t kFewTried = 12;
+// Of so many tables more, predictions take longer, and few of them help.
+constexpr size_t kTooManyTables = 500;
+constexpr uint64_t kMostRefinements = 10'000;
+// Of so many tables, two at a time are placed otherwise.
+constexpr size_t kMostTablesInPairs = 8;
+// Plans whose times differ by less are alike; then a largest load that is so much smaller counts.
+constexpr double kAlike = 0.01, kClearlyMoreEven = 0.03;
+// Another place has to save more than this share of the step.
+constexpr double kLeastGain = 1e-4;
+// A plan that is more even may take longer than table_wise_lpt by this share, which no run shows.
+constexpr double kUnseen = 2e-3;
+// A strategy that divides every table makes no more slices than this.
+constexpr uint64_t kMostSlices = 20'000;
+// No plan is made even at the price of a longer step than this strategy's. It is always tried.
+constexpr std::string_view kMadeEven = ", made even";
+
+double LargestLoad(const StepCost& cost) {
+  double largest = 0;
+  for (const RankCost& node : cost.ps) largest = std::max(largest, node.busy_ms);
+  return largest;
+}
+
+size_t SlicesOf(const Plan& plan) {
+  size_t slices = 0;
+  for (uint32_t t = 0; t < plan.tables(); ++t) slices += plan.slices(TableId{t}).size();
+  return slices;
+}
+
+}  // namespace
+
+PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
+                       const Machine& machine, const PlannerOptions& options,
+                       const NodeLimits& limits, const TableForms& forms)
+    : workload_(workload),
+      cluster_(cluster),
+      machine_(machine),
+      options_(options),
+      limits_(workload, cluster, limits),
+      shards_(cluster.ps * cluster.shards_per_ps),
+      places_(workload, shards_, options, forms) {
+  // Shares of a cache that does not hold all rows take longer to predict than all the rest.
+  double bytes = 0;
+  for (const TableSpec& table : workload.tables.physical) {
+    bytes += static_cast<double>(TableBytesOf(table));
+  }
+  const StorageShape& storage = workload.storage;
+  const bool is_cached =
+      storage.has_files && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
+  const size_t tables = workload.tables.physical.size();
+  const size_t of_table = is_cached ? 20 : 1 + tables / kTooManyTables;
+  most_tried_ = std::max<uint64_t>(kFewTried, kMostWork / (tables * of_table + shards_));
+}
+
+// ---- One plan -----------------------------------------------------------------------------------
+
+Status PlanChoice::Try(const Plan& plan, const std::string& name) {
+  ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
+  ++tried_;
+  last_ms_ = cost.ms;
+  const bool is_faster = !best_ || cost.ms < cost_.ms * (1 - kLeastGain) ||
+                         (cost.ms <= cost_.ms && SlicesOf(plan) < SlicesOf(*best_));
+  if (!is_faster) return OkStatus();
+  if (std::string why = limits_.WhyTooMuch(plan, cost); !why.empty()) {
+    const double overload = limits_.OverloadOf(plan, cost);
+    if (refusal_.empty() || overload < least_overload_) {
+      refusal_ = std::move(why);
+      least_overload_ = overload;
+    }
+    return OkStatus();
+  }
+  best_ = plan;
+  least_ms_ = std::min(least_ms_, cost.ms);
+  cost_ = std::move(cost);
+  name_ = name;
+  return OkStatus();
+}
+
+Result<std::optional<StepCost>> PlanChoice::TryEven(const PlanByTable& parts) {
+  Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
+  if (!plan.ok()) return std::optional<StepCost>();
+  ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan.value(), cluster_, machine_));
+  ++tried_;
+  // Of the fastest plan so far, lest what each plan may take longer adds up.
+  const double most_ms =
+      std::min(least_ms_ * (1 + kAlike), std::max(least_ms_, least_ms_of_lpt_) * (1 + kUnseen));
+  const bool is_more_even =
+      cost.ms <= most_ms && LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
+  const bool is_better = is_more_even || cost.ms < least_ms_ * (1 - kLeastGain);
+  if (is_better && limits_.WhyTooMuch(plan.value(), cost).empty()) {
+    best_ = std::move(plan).value();
+    least_ms_ = std::min(least_ms_, cost.ms);
+    cost_ = cost;
+    if (!name_.ends_with(kMadeEven)) name_ += kMadeEven;
+  }
+  return std::optional<StepCost>(std::move(cost));
+}
+
+Status PlanChoice::ShareCaches() {
+  const auto shares = ChooseCacheShares(workload_, *best_, cluster_.shards_per_ps);
+  const bool is_any = std::ranges::any_of(shares, [](const auto& share) { return !!share; });
+  if (!is_any) return OkStatus();
+  ASSIGN_OR_RETURN(Plan plan, best_->WithCacheShares(workload_.tables.physical, shares));
+  ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
+  const bool is_worse = cost.ms > cost_.ms * (1 + kLeastGain) || cost.hit_rate < cost_.hit_rate;
+  if (is_worse || !limits_.WhyTooMuch(plan, cost).empty()) return OkStatus();
+  best_ = std::move(plan);
+  cost_ = std::move(cost);
+  return OkStatus();
+}
+
+Status PlanChoice::Try(const PlanByTable& parts, const std::string& name) {
+  const Result<Plan> plan = parts.ToPlan(workload_.tables, shards_);
+  return plan.ok() ? Try(plan.value(), name) : OkStatus();
+}
+
+// ---- Strategies ---------------------------------------------------------------------------------
+
+Status PlanChoice::TryStrategies() {
+  EmbeddingTables tables = workload_.tables;  // The planner decides, whatever tables name.
+  std::ranges::fill(tables.strategies, "");
+  std::ranges::fill(tables.pool_on, "");
+  const size_t physical = tables.physical.size();
+  std::vector<std::string> names = ShardingStrategies().Names();
+  const auto declared = [](const std::string& name) -> const StrategyDeclaration& {
+    return ShardingStrategies().DeclarationOf(name);
+  };
+  std::ranges::stable_partition(names,
+                                [&](const auto& name) { return declared(name).is_baseline; });
+  for (const std::string& name : names) {
+    const auto [divides, copies, is_baseline] = declared(name);
+    if (tried_ >= most_tried_ && !is_baseline) continue;
+    if (divides && (!options_.may_split || physical * shards_ > kMostSlices)) continue;
+    if (copies && !options_.may_replicate) continue;
+    PlanOptions made{.shards = shards_, .strategy = name, .options = {}, .capacities = {}};
+    made.options.hot_rows = options_.hot_rows;
+    made.accesses = workload_.accesses.get();
+    const Result<Plan> plan = MakePlan(tables, made);
+    if (!plan.ok()) continue;  // It cannot place these tables, or needs counts.
+    const PlanByTable parts(plan.value());
+    const bool is_allowed = std::ranges::all_of(tables.physical, [&](const TableSpec& table) {
+      return places_.IsAllowed(table, parts.tables()[Raw(table.id)]);
+    });
+    if (is_allowed) {
+      RETURN_IF_ERROR(Try(plan.value(), name));
+      if (is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
+    }
+    if (!options_.may_pool_on_shards) continue;
+    for (const bool only_where_better : {true, false}) {
+      const PlanByTable pooled = places_.Pooled(plan.value(), only_where_better);
+      const bool is_any = std::ranges::any_of(
+          pooled.tables(), [](const TableParts& table) { return table.placement.pools_on_shards; });
+      if (!is_any) continue;
+      RETURN_IF_ERROR(Try(pooled, name + ", pooled on shards"));
+      if (is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
+    }
+  }
+  return OkStatus();
+}
+
+// ---- Single tables ------------------------------------------------------------------------------
+
+Status PlanChoice::Refine() {
+  const uint64_t most = std::min(kMostRefinements, most_tried_);
+  if (!best_) return OkStatus();
+  double before = std::numeric_limits<double>::infinity();
+  while (cost_.ms < before && tried_ < most) {
+    before = cost_.ms;
+    RETURN_IF_ERROR(RefineTables(most));
+    if (cost_.ms < before || workload_.tables.physical.size() > kMostTablesInPairs) continue;
+    RETURN_IF_ERROR(RefinePairs(most));
+  }
+  return OkStatus();
+}
+
+Status PlanChoice::RefineTables(uint64_t most) {
+  bool helped = true;
+  while (helped && tried_ < most) {
+    helped = false;
+    // Those that cost most first.
+    std::vector<size_t> order(workload_.tables.physical.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t t) { return cost_.tables[t].ms; });
+    for (const size_t t : order) {
+      const TableSpec& table = workload_.tables.physical[t];
+      const PlanByTable now(*best_);
+      for (TableParts& place : places_.Of(table, &now.tables()[t])) {
+        if (tried_ >= most) return OkStatus();
+        PlanByTable other = now;
+        other.tables()[t] = std::move(place);
+        const double so_far = cost_.ms;
+        RETURN_IF_ERROR(Try(other, "local search"));
+        helped = helped || cost_.ms < so_far;
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status PlanChoice::RefinePairs(uint64_t most) {
+  const std::vector<TableSpec>& tables = workload_.tables.physical;
+  for (size_t t = 0; t < tables.size(); ++t) {
+    for (size_t u = t + 1; u < tables.size(); ++u) {
+      const PlanByTable now(*best_);
+      const std::vector<TableParts> of_other = places_.Of(tables[u], &now.tables()[u]);
+      for (const TableParts& place : places_.Of(tables[t], &now.tables()[t])) {
+        for (const TableParts& other_place : of_other) {
+          if (tried_ >= most) return OkStatus();
+          PlanByTable other = now;
+          other.tables()[t] = place;
+          other.tables()[u] = other_place;
+          RETURN_IF_ERROR(Try(other, "local search"));
+        }
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace rowhouse

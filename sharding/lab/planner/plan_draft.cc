@@ -1,0 +1,132 @@
+#include "sharding/lab/planner/plan_draft.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/counted.h"
+#include "sharding/plans/plan_load.h"
+#include "sharding/plans/strategy.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr double kUnitsOfMs = 1e9;           // the search counts picoseconds
+constexpr uint64_t kBytesOfAUnit = 1 << 14;  // so that rows that nobody looks up are spread too
+constexpr uint64_t kMostLoad = uint64_t{1} << 52;  // of an item: sums stay below 2^63
+
+uint64_t Units(double ms) {
+  return static_cast<uint64_t>(std::clamp(ms * kUnitsOfMs, 0.0, static_cast<double>(kMostLoad)));
+}
+
+uint64_t BytesOf(const TableSpec& table, const TableForm& form) {
+  uint64_t record = RecordBytes(table);
+  if (form.cuts_columns) {  // Every piece of a record has its own trailer.
+    const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
+    record = form.units * LayoutOf(table, *optimizer, kColumnsPerCut).bytes();
+  }
+  const auto bytes = static_cast<double>(table.rows) * static_cast<double>(record);
+  return static_cast<uint64_t>(std::min(bytes, 0x1p62 / 4096));
+}
+
+std::string Mib(double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); }
+
+Status Refusal(const Workload& workload, const ClusterShape& cluster, const NodeLimits& limits,
+               const std::vector<LoadItem>& items, const std::vector<TableId>& tables,
+               const LoadRefusal& refusal) {
+  double all = 0;
+  for (const LoadItem& item : items) all += static_cast<double>(item.bytes);
+  const TableSpec& table = workload.tables.physical[Raw(tables[refusal.item])];
+  const auto limit = static_cast<double>(limits.row_bytes);
+  constexpr uint64_t kNothing = (1 << 20) / 20;  // would be 0.0 MiB
+  const std::string why =
+      refusal.is_there < kNothing
+          ? "every PS node is full"
+          : fmt::format("the PS node with most room left has {}, {} too little",
+                        Mib(static_cast<double>(refusal.is_there)),
+                        Mib(static_cast<double>(refusal.needs - refusal.is_there)));
+  const std::string all_together =
+      fmt::format("all tables on shards take {}, {} of {} hold {}", Mib(all),
+                  Counted(cluster.ps, "PS node"), Mib(limit), Mib(limit * cluster.ps));
+  const double least = std::ceil(all / cluster.ps / (1 << 20));
+  const bool is_too_little = all > limit * cluster.ps;
+  return UsageError(
+      "PS nodes of {} of {}: table \"{}\" of {} does not fit: {} of it are left over, and {} "
+      "({}); {}",
+      Mib(limit), limits.what, table.name, Mib(static_cast<double>(items[refusal.item].bytes)),
+      Mib(static_cast<double>(refusal.needs)), why, all_together,
+      is_too_little
+          ? fmt::format("use at least {} or a limit of at least {:.0f} MiB",
+                        Counted(static_cast<uint32_t>(std::ceil(all / limit)), "PS node"), least)
+          : "raise the limit, or allow tables to be divided");
+}
+
+TableParts PartsOf(const TableSpec& table, const TableForm& form,
+                   const std::vector<LoadPiece>& pieces) {
+  TableParts parts{.slices = {},
+                   .placement = {.table = table.id,
+                                 .order = {},
+                                 .worker_rows = form.hot_rows,
+                                 .pools_on_shards = form.pools_on_shards}};
+  for (const LoadPiece& piece : pieces) {
+    Slice slice = WholeTable(table, ShardId{piece.rank});
+    if (form.cuts_columns) {
+      slice.column_begin = static_cast<uint32_t>(piece.begin) * kColumnsPerCut;
+      slice.column_end = std::min(table.dim, static_cast<uint32_t>(piece.end) * kColumnsPerCut);
+    } else if (pieces.size() > 1) {
+      slice.row_begin = piece.begin;
+      slice.row_end = piece.end;
+      parts.placement.order = ScatteredOrderOf(table);
+    }
+    parts.slices.push_back(slice);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Result<PlanByTable> DraftPlan(const Workload& workload, const ClusterShape& cluster,
+                              const NodeLimits& limits, const std::vector<TableForm>& forms,
+                              bool may_cut) {
+  std::vector<LoadItem> items;
+  std::vector<TableId> tables;
+  for (const TableSpec& table : workload.tables.physical) {
+    const TableForm& form = forms[Raw(table.id)];
+    if (form.is_on_workers) continue;
+    const uint64_t bytes = BytesOf(table, form);
+    items.push_back({.load = Units(form.shard_ms) + bytes / kBytesOfAUnit,
+                     .piece_load = Units(form.piece_ms),
+                     .bytes = bytes,
+                     .units = form.units});
+    tables.push_back(table.id);
+  }
+  const LoadLimits load_limits{.ranks = cluster.ps * cluster.shards_per_ps,
+                               .ranks_per_node = cluster.shards_per_ps,
+                               .node_bytes = limits.row_bytes};
+  const LoadPlacement placement = SearchPlacement(items, load_limits, {.may_cut = may_cut});
+  if (placement.refusal) {
+    return Refusal(workload, cluster, limits, items, tables, *placement.refusal);
+  }
+  std::vector<std::vector<LoadPiece>> pieces(forms.size());
+  for (const LoadPiece& piece : placement.pieces) {
+    pieces[Raw(tables[piece.item])].push_back(piece);
+  }
+  std::vector<TableParts> parts;
+  for (const TableSpec& table : workload.tables.physical) {
+    const TableForm& form = forms[Raw(table.id)];
+    parts.push_back(form.is_on_workers ? PartsOnWorkers(table)
+                                       : PartsOf(table, form, pieces[Raw(table.id)]));
+  }
+  return PlanByTable(std::move(parts));
+}
+
+std::vector<double> RowBytesOfNodes(const Workload& workload, const Plan& plan,
+                                    uint32_t shards_per_ps) {
+  std::vector<double> bytes(plan.shards() / shards_per_ps);
+  const PlanLoad load = LoadOf(workload.tables.physical, plan, nullptr);
+  for (size_t s = 0; s < load.shards.size(); ++s) bytes[s / shards_per_ps] += load.shards[s].bytes;
+  return bytes;
+}
+
+}  // namespace rowhouse

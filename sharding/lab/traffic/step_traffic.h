@@ -1,0 +1,80 @@
+// StepTraffic: what the messages of a step hold, expected and without a run: rows, lookups and
+// bytes of each shard, as worker/client sends them and ps/shard answers.
+//
+// Frames are counted as the report counts them (wire_bytes_per_step): 64 bytes of header, the body,
+// ids, counts and values; not what TCP adds. Threads: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "sharding/lab/traffic/workload.h"
+#include "sharding/plans/plan.h"
+
+namespace rowhouse {
+
+// Between one worker and one shard, a step.
+struct ShardTraffic {
+  double rows_pulled = 0;  // a row in two slices counts twice; distinct rows of bags count too
+  double rows_pushed = 0;
+  double sent_rows = 0;   // of rows_pulled: whose values travel
+  double row_floats = 0;  // of those values
+  double pushed_sent_rows = 0, pushed_row_floats = 0;
+  double updated_rows = 0, updated_floats = 0;       // over all workers, each row once; not of bags
+  double accesses = 0;                               // lookups that end here, before merging
+  double row_entries = 0, bag_entries = 0;           // that the messages list
+  double entries_ahead = 0;                          // that a message of rows to come lists
+  double bags = 0, bag_lookups = 0, bag_floats = 0;  // that the shard pools
+  double bag_lookup_floats = 0;                      // columns of all these lookups
+  double bag_rows = 0;                               // distinct ones of each list of bags, summed
+  double pull_request_bytes = 0, pull_reply_bytes = 0;
+  double push_request_bytes = 0, push_reply_bytes = 0;
+
+  double entries() const { return row_entries + bag_entries; }
+  double bytes() const {
+    return pull_request_bytes + pull_reply_bytes + push_request_bytes + push_reply_bytes;
+  }
+};
+
+// Of one physical table and one worker, a step.
+struct TableRowsOfStep {
+  double lookups = 0;        // those of rows on the workers included
+  double distinct_rows = 0;  // that are pulled from shards
+  double cuts = 0;           // slices that a row lies in, on average
+  double bytes = 0;          // of ids and values, both ways
+};
+
+// Of one slice and one worker, a step.
+struct PulledRows {
+  TableId table{};
+  ShardId shard{};
+  double rows = 0;  // of rows_pulled of the shard
+  uint32_t columns = 0;
+};
+
+struct StepTraffic {
+  std::vector<ShardTraffic> shards;
+  std::vector<TableRowsOfStep> tables;  // each physical table
+  std::vector<PulledRows> pulled;       // each slice
+};
+
+// Requires a plan of the workload's tables, and as many distributions and lookups as tables.
+StepTraffic TrafficOfStep(const Workload& workload, const Plan& plan);
+
+// Adds the messages that tell shards of rows to come (worker/train/lookahead.h), as a share of the
+// steps has them.
+void AddPrefetches(double share, StepTraffic* traffic);
+
+// Sets workload->by_row, from its accesses, step and lookups, all of which must be set. A table
+// that is `left_out` (by number; empty: none is) gets none: its rows are taken as alike.
+void SpreadByRow(Workload* workload, const std::vector<bool>& left_out = {});
+
+// Changes the step, and by_row with it if there is one. Samples are those of all workers.
+void SetStep(uint64_t samples, uint32_t workers, Workload* workload);
+
+// The distribution of a table's lookups over its rows that lie on shards; *on_shards: the share of
+// all lookups that they have. `scratch` keeps it where it is not the workload's own.
+const IdDistribution& DistributionOnShards(const Workload& workload, const Plan& plan,
+                                           TableId table, IdDistribution* scratch,
+                                           double* on_shards);
+
+}  // namespace rowhouse
