@@ -1,6 +1,6 @@
 # What `cmake --install build/release --prefix P` puts under a prefix, and `cpack -G DEB` into a
 # package:
-#   bin/rowhouse                          without debug information
+#   bin/rowhouse, rowhouse-lab            without debug information
 #   bin/rowhouse-mpirun, rowhouse-cluster links to the scripts
 #   share/rowhouse/launch                 the scripts, which find bin and configs from where they lie
 #   share/rowhouse/configs                models as YAML, and flag files
@@ -15,6 +15,7 @@ set(SHARE ${CMAKE_INSTALL_DATADIR}/rowhouse)
 # Strips what the rules below install, also without --strip.
 install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 install(TARGETS rowhouse RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS rowhouse-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)  # if it was built
 install(PROGRAMS launch/mpirun.sh launch/cluster.sh DESTINATION ${SHARE}/launch)
 install(PROGRAMS launch/experiments/compression.sh launch/experiments/beyond_memory.sh
         DESTINATION ${SHARE}/launch/experiments)

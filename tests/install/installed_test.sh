@@ -11,7 +11,7 @@ fail() { echo "installed: $1" >&2; exit 1; }
 prefix="$work/prefix"
 cmake --install "$build" --prefix "$prefix" >"$work/log" || { cat "$work/log"; fail "cmake --install failed"; }
 share="$prefix/share/rowhouse" doc="$prefix/share/doc/rowhouse"
-for file in "$prefix/bin/rowhouse" "$share/launch/mpirun.sh" "$share/launch/cluster.sh" \
+for file in "$prefix/bin/rowhouse" "$prefix/bin/rowhouse-lab" "$share/launch/mpirun.sh" "$share/launch/cluster.sh" \
   "$share/configs/quickstart.yaml" "$share/configs/mpi.flags" "$share/configs/compression/plain.yaml" \
   "$doc/README.md" "$doc/docs/storage.md" "$doc/docs/from_dlrm.md" "$doc/copyright" "$doc/docs/third_party.md" \
   "$doc/third_party/librocksdb-dev" "$doc/third_party/nlohmann-json3-dev" \

@@ -1,0 +1,289 @@
+#include "launch/program.h"
+
+#include <fmt/ranges.h>
+#include <glog/logging.h>
+#include <malloc.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "common/clean_text.h"
+#include "launch/command_line/command_line.h"
+#include "launch/command_line/help.h"
+#include "launch/command_line/load_balance_flags.h"
+#include "launch/command_line/output_flags.h"
+#include "launch/command_line/plan_mode.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/command_line/version.h"
+#include "launch/plan/lab_page.h"
+#include "launch/prediction/lab_run.h"
+#include "launch/run/last_words.h"
+#include "launch/run/notices.h"
+#include "launch/settings/strategy_settings.h"
+#include "launch/verbs.h"
+
+namespace rowhouse {
+namespace {
+
+// Under mpirun all ranks of a host find the same mistake before they meet: one of them says it.
+bool SpeaksForItsHost() {
+  const char* local_rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  return local_rank == nullptr || std::string_view(local_rank) == "0";
+}
+
+int ExitBeforeMeeting(const Status& status) {
+  if (SpeaksForItsHost()) {
+    std::fprintf(stderr, "rowhouse: %s\n", CleanLines(status.message()).c_str());
+  } else {
+    // mpirun kills all ranks once one has ended: leave the speaker the time to be heard.
+    poll(nullptr, 0, 1000);
+  }
+  return status.exit_code();
+}
+
+// Once for all ranks, and to stdout: stderr is for what went wrong.
+void PrintNotices(const CommandLine& command_line, const Settings& settings) {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (rank != nullptr && std::string_view(rank) != "0") return;
+  for (const std::string& notice : NoticesOf(command_line, settings)) {
+    std::printf("note: %s\n", CleanLines(notice).c_str());
+  }
+  std::fflush(stdout);
+}
+
+int Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+int PrintCompletion(const CommandLine& command_line) {
+  if (command_line.arguments == std::vector<std::string>{"bash"}) return Print(BashCompletion());
+  return ExitBeforeMeeting(UsageError("expected: rowhouse completion bash"));
+}
+
+bool WantsCounts(const CommandLine& command_line) {
+  return command_line.Value(kCountIdsFlag) == "true";
+}
+
+// Whether the settings' data have to be there.
+bool ReadsData(const CommandLine& command_line) {
+  if (command_line.verb != "plan")
+    return command_line.verb != "ckpt" && command_line.verb != "data";
+  const Result<const PlanMode*> mode = PlanModeOf(command_line);  // RunVerb tells of two
+  return WantsCounts(command_line) ||
+         (mode.ok() && mode.value() != nullptr && mode.value()->reads_data);
+}
+
+Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line, const Settings& settings) {
+  PlanRequest request = {.wants_sizes = command_line.Value(kSizesFlag) == "true",
+                         .wants_counts = WantsCounts(command_line),
+                         .has_model = IsModelGiven(command_line),
+                         .json = command_line.Value(kJsonFlag),
+                         .memory_mb = command_line.Value(kMemoryMbFlag),
+                         .touched_rows = command_line.Value(kTouchedRowsFlag),
+                         .max_samples = command_line.Value(kMaxSamplesFlag),
+                         .measured = command_line.Value(kMeasuredFlag),
+                         .has_strategy = !command_line.Value("strategy").empty(),
+                         .out = command_line.Value(kOutFlag)};
+  request.wants_plan = request.has_strategy || !request.measured.empty() ||
+                       !command_line.Value("plan").empty() ||
+                       (!request.out.empty() && !request.wants_counts);
+  if (AsksForPlanner(settings.sharding.plan)) {
+    RETURN_IF_ERROR(CheckNoLabPage(command_line));
+    // --max_samples is of --trace, then.
+    if (!command_line.Value(kTraceFlag).empty()) request.max_samples.clear();
+    ASSIGN_OR_RETURN(request.lab, LabRunOf(command_line, settings));
+  }
+  ASSIGN_OR_RETURN(request.load_balance, ReadLoadBalanceFlags(command_line));
+  return request;
+}
+
+std::map<std::string, VerbRun>& VerbRuns() {
+  static std::map<std::string, VerbRun> runs;
+  return runs;
+}
+
+// Whether this is the program that has all verbs.
+bool IsLab() { return !VerbRuns().empty(); }
+
+// Goes on as rowhouse-lab, which lies beside this program. Returns if it is not there.
+void BecomeLab(char** argv) {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) execv((program.parent_path() / kLabProgram).c_str(), argv);
+}
+
+// What is to be said where rowhouse-lab is not there.
+std::string LabIsMissing() {
+  return fmt::format(
+      "need {0}, which is not there: cmake --build --preset release --target {0} makes it",
+      kLabProgram);
+}
+
+Status RunVerb(const CommandLine& command_line, const Settings& settings) {
+  RETURN_IF_ERROR(CheckOutputFlags(command_line));
+  if (command_line.verb == "ps") return RunPs(settings);
+  if (command_line.verb == "ckpt") {
+    return RunCkpt(settings, command_line.arguments,
+                   {.compression = command_line.Value("store_compression"),
+                    .json = command_line.Value(kJsonFlag),
+                    .out = command_line.Value(kOutFlag),
+                    .format = command_line.Value(kFormatFlag, "npy"),
+                    .is_stored = command_line.Value(kStoredFlag) == "true",
+                    .untrained = command_line.Value(kUntrainedFlag, "initial")});
+  }
+  if (command_line.verb == "compare") {
+    return RunCompare(command_line.arguments, command_line.Value(kOutFlag),
+                      command_line.Value(kCsvFlag), command_line.Value(kStrategiesFlag) == "true",
+                      command_line.Value(kJsonFlag));
+  }
+  if (command_line.verb == "plan") {
+    ASSIGN_OR_RETURN(const PlanMode* const mode, PlanModeOf(command_line));
+    // A mode that may be an option of others (--trace) is one of the planner's, too.
+    const bool is_option =
+        mode != nullptr && mode->precedence < 0 && AsksForPlanner(settings.sharding.plan);
+    if (mode != nullptr && !is_option) return mode->run(command_line, settings);
+    ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line, settings));
+    return RunPlan(settings, request);
+  }
+  if (command_line.verb == "data") return RunData(command_line, settings);
+  if (command_line.verb == "predict") return RunPredict(command_line, settings);
+  if (command_line.verb == "eval") return RunEval(command_line, settings);
+  return VerbRuns().at(command_line.verb)(command_line, settings);
+}
+
+// To stderr unless --log_dir or --logtostderr=false says otherwise: nobody looks for logs in /tmp.
+Status StartLogging(const CommandLine& command_line, int argc, char** argv) {
+  const std::string directory = command_line.Value("log_dir");
+  if (!directory.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error || access(directory.c_str(), W_OK) != 0) {
+      return UsageError("--log_dir={}: log files cannot be made there: {}", directory,
+                        error ? error.message() : "it cannot be written to");
+    }
+    if (command_line.Value("logtostderr").empty()) FLAGS_logtostderr = false;
+  }
+  google::InitGoogleLogging(argv[0]);
+  // glog makes a file with its first message. A run without trouble has no other.
+  const std::string version = VersionText();
+  LOG_IF(INFO, !directory.empty())
+      << version.substr(0, version.find('\n')) << ": "
+      << fmt::format("{}", fmt::join(std::span(argv, static_cast<size_t>(argc)), " "));
+  return OkStatus();
+}
+
+// libzmq mallocs every frame it receives. By default glibc maps blocks of this size anew each time
+// and gives them back at once, which costs a page fault for every 4 kB of rows.
+void KeepLargeBlocks() {
+  constexpr int kLargestMmapThreshold = 32 << 20;  // glibc takes no more
+  mallopt(M_MMAP_THRESHOLD, kLargestMmapThreshold);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  mallopt(M_TOP_PAD, 16 << 20);
+  // Frames are freed on another thread than the one that received them. One arena keeps what is
+  // freed; an arena a thread gives emptied heaps back, and they fault in again.
+  mallopt(M_ARENA_MAX, 1);
+}
+
+// OpenMP's threads wait for each other by spinning, for milliseconds. Where other work wants the
+// same cores, they keep it and each other from running: a step takes ten times as long. libgomp
+// reads how to wait when it is loaded, before main: so the program starts anew with the variable.
+void LetThreadsSleep(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  std::error_code error;
+  // Not "/proc/self/exe" itself, which the process would be called by.
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+  execv(program.c_str(), argv);  // Where that fails, threads spin.
+}
+
+// The command line; of one that only rowhouse-lab has an answer to, that program's answer.
+Result<CommandLine> CommandLineOrLab(int argc, char** argv) {
+  Result<CommandLine> command_line = ParseCommandLine(argc, argv);
+  if (IsLab()) return command_line;
+  // Flags of plan are declared where they are read: what this program does not know, the lab may.
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  const bool is_of_lab = command_line.ok() ? command_line.value().verb == "bench" : verb == "plan";
+  const bool wants_all = command_line.ok() && (command_line.value().verb == "completion" ||
+                                               command_line.value().wants_help);
+  if (is_of_lab || wants_all) BecomeLab(argv);
+  if (!is_of_lab) return command_line;
+  if (command_line.ok()) return UsageError("benchmarks {}", LabIsMissing());
+  return UsageError("{} (flags that measure or experiment {})", command_line.status().message(),
+                    LabIsMissing());
+}
+
+int Main(int argc, char** argv) {
+  InstallLastWords();
+  std::signal(SIGXFSZ, SIG_IGN);  // A file beyond `ulimit -f`: write() says so, and we do.
+  KeepLargeBlocks();              // Before any thread: it holds for arenas made later.
+  const Result<CommandLine> command_line = CommandLineOrLab(argc, argv);
+  if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
+  const std::string& verb = command_line.value().verb;
+  if (verb == "train" || verb == "predict" || verb == "eval" || verb == "bench") {
+    LetThreadsSleep(argv);
+  }
+  if (command_line.value().wants_version) return Print(VersionText());
+  if (!command_line.value().help_topic.empty()) {
+    return Print(PlanHelpText(command_line.value().help_topic));
+  }
+  if (command_line.value().wants_help) {
+    return Print(HelpText(command_line.value().verb, command_line.value().help_page));
+  }
+  if (command_line.value().verb == "completion") return PrintCompletion(command_line.value());
+
+  const bool prints_config = command_line.value().Value(kPrintConfigFlag) == "true";
+  if (const Status status = CheckSaysWhatToTrain(command_line.value());
+      !status.ok() && !prints_config) {
+    return ExitBeforeMeeting(status);
+  }
+  const Result<Settings> settings = MakeSettings(command_line.value());
+  if (!settings.ok()) return ExitBeforeMeeting(settings.status());
+  const bool reads_data = !prints_config && ReadsData(command_line.value());
+  if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
+    return ExitBeforeMeeting(status);
+  }
+  if (prints_config) return Print(PrintedConfig(settings.value()));
+
+  if (const Status status = StartLogging(command_line.value(), argc, argv); !status.ok()) {
+    return ExitBeforeMeeting(status);
+  }
+  if (const Status status = CheckOutputsAreNoInputs(command_line.value(), settings.value());
+      !status.ok()) {
+    return ExitBeforeMeeting(status);
+  }
+  if (command_line.value().verb == "train") {
+    PrintNotices(command_line.value(), settings.value());
+    return RunTrain(settings.value(), {.profile = command_line.value().Value(kProfileFlag)});
+  }
+  const Status status = RunVerb(command_line.value(), settings.value());
+  if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", CleanLines(status.message()).c_str());
+  return status.exit_code();
+}
+
+}  // namespace
+
+bool AddVerbRun(const std::string& verb, VerbRun run) {
+  return VerbRuns().emplace(verb, run).second;
+}
+
+int RunProgram(int argc, char** argv) {
+  const int exit_code = Main(argc, argv);
+  // A script that reads figures must not take half of them for all. Who stops reading (EPIPE)
+  // knows.
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && errno != EPIPE) {
+    std::perror("rowhouse: cannot write to standard output");
+    return exit_code == 0 ? 1 : exit_code;
+  }
+  return exit_code;
+}
+
+}  // namespace rowhouse

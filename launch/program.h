@@ -1,0 +1,30 @@
+// A program of Rowhouse: reads the command line and hands over to the verb.
+//
+// There are two, of one source: `rowhouse` trains, serves, scores and plans; `rowhouse-lab` has
+// besides what measures and experiments: bench, and modes of plan. Files of those rooms register
+// themselves, so that a program has what it is linked with. A user types `rowhouse` only: what it
+// does not know itself, it starts rowhouse-lab for.
+//
+// Threads: the main thread.
+#pragma once
+
+#include <string>
+
+#include "common/register_member.h"
+#include "common/status.h"
+#include "launch/command_line/command_line.h"
+#include "launch/settings/settings.h"
+
+namespace rowhouse {
+
+// Lies beside rowhouse.
+inline constexpr const char* kLabProgram = "rowhouse-lab";
+
+using VerbRun = Status (*)(const CommandLine& command_line, const Settings& settings);
+// Registers, at namespace scope, what runs a verb of rowhouse-lab.
+bool AddVerbRun(const std::string& verb, VerbRun run);
+
+// Returns the exit code: 0, 2 for the operator's mistakes, 1 for the world's faults.
+int RunProgram(int argc, char** argv);
+
+}  // namespace rowhouse
