@@ -6,7 +6,6 @@
 
 #include "launch/calibrate/kernel_judgement.h"
 #include "launch/figures/figure_text.h"
-#include "sharding/lab/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
@@ -54,10 +53,10 @@ OrderedJson OrNull(const PredictionError& error, double PredictionError::*figure
 
 OrderedJson RunToJson(const AccountedRun& run) {
   OrderedJson phases = OrderedJson::object();
-  for (const NamedPhaseCost& phase : kNamedPhaseCosts) {
-    phases[phase.name] = {{"predicted", run.predicted.phases.*phase.cost},
+  ForEachPredictedPhase([&](const auto& phase) {
+    phases[phase.name] = {{"predicted", run.predicted.phases.*phase.value},
                           {"measured", run.measured.SteadyPhase(phase.name)}};
-  }
+  });
   OrderedJson nodes = OrderedJson::array();
   for (size_t n = 0; n < run.measured.rows_pulled.size() && n < run.predicted.ps.size(); ++n) {
     nodes.push_back({{"rows_pulled",

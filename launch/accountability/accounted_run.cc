@@ -58,13 +58,14 @@ Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine
 
 namespace {
 
-// The time of all phases of a kind in both, as a ratio.
+// The time of all phases of some groups in both, as a ratio.
 double Ratio(const MeasuredStep& then, const MeasuredStep& now,
-             std::initializer_list<const char*> phases) {
+             std::initializer_list<PhaseGroup> groups) {
   double before = 0, after = 0;
-  for (const char* phase : phases) {
-    before += then.SteadyPhase(phase);
-    after += now.SteadyPhase(phase);
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    if (std::ranges::count(groups, phase.group) == 0) continue;
+    before += then.SteadyPhase(phase.name);
+    after += now.SteadyPhase(phase.name);
   }
   return before > 0 && after > 0 ? after / before : 1;
 }
@@ -83,9 +84,9 @@ double Drift::*KindOf(const std::string& kernel) {
 }  // namespace
 
 Drift Drift::Since(const MeasuredStep& then, const MeasuredStep& now) {
-  return {.products = Ratio(then, now, {"mlp", "interaction"}),
-          .memory = Ratio(then, now, {"data", "merge", "row_gradients", "pool", "pool_backward"}),
-          .messages = Ratio(then, now, {"pull", "push"})};
+  return {.products = Ratio(then, now, {PhaseGroup::kDense}),
+          .memory = Ratio(then, now, {PhaseGroup::kReading, PhaseGroup::kRows}),
+          .messages = Ratio(then, now, {PhaseGroup::kExchange})};
 }
 
 Drift Drift::Between(const Drift& before, const Drift& after) {

@@ -2,23 +2,28 @@
 
 #include <algorithm>
 
-#include "sharding/lab/cost/named_phases.h"
+#include "sharding/lab/cost/in_step.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr double kLeastFactor = 0.3, kMostFactor = 8;
 
-// A factor that the model multiplies this phase's kernels by.
-constexpr const char* kFitted[] = {"data",        "merge", "row_gradients", "pool", "mlp",
-                                   "interaction", "pull",  "pool_backward", "push", "dense_update"};
+// Calls `use` with each phase whose kernels the model multiplies by a factor: those of the
+// allreduce are measured by themselves.
+template <typename Use>
+void ForEachFittedPhase(const Use& use) {
+  ForEachPredictedPhase([&](const NamedStepPhase& phase) {
+    if (phase.group != PhaseGroup::kAllreduce) use(phase);
+  });
+}
 
-Result<std::vector<PhaseCost>> Predict(const std::vector<ReferenceRun>& runs, Machine machine,
-                                       double factor) {
-  for (const char* phase : kFitted) {
-    machine.constants[std::string("in_step_") + phase] = {.value = factor, .unit = "", .spread = 0};
-  }
-  std::vector<PhaseCost> phases;
+Result<std::vector<StepPhases>> Predict(const std::vector<ReferenceRun>& runs, Machine machine,
+                                        double factor) {
+  ForEachFittedPhase([&](const NamedStepPhase& phase) {
+    machine.constants[InStep::ConstantOf(phase)] = {.value = factor, .unit = "", .spread = 0};
+  });
+  std::vector<StepPhases> phases;
   for (const ReferenceRun& run : runs) {
     ASSIGN_OR_RETURN(const StepCost cost, PredictConfig(run.config, machine));
     phases.push_back(cost.phases);
@@ -69,25 +74,25 @@ Result<std::vector<ReferenceRun>> TrainReferences(
 
 // The model is linear in each factor: base + factor x slope.
 Status FitInStep(const std::vector<ReferenceRun>& runs, Machine* machine) {
-  ASSIGN_OR_RETURN(const std::vector<PhaseCost> once, Predict(runs, *machine, 1));
-  ASSIGN_OR_RETURN(const std::vector<PhaseCost> twice, Predict(runs, *machine, 2));
-  for (const char* phase : kFitted) {
+  ASSIGN_OR_RETURN(const std::vector<StepPhases> once, Predict(runs, *machine, 1));
+  ASSIGN_OR_RETURN(const std::vector<StepPhases> twice, Predict(runs, *machine, 2));
+  ForEachFittedPhase([&](const NamedStepPhase& phase) {
     double slopes = 0, rest = 0, least = kMostFactor, most = kLeastFactor;
     for (size_t r = 0; r < runs.size(); ++r) {
-      const double slope = PhaseOf(twice[r], phase) - PhaseOf(once[r], phase);
-      const double base = PhaseOf(once[r], phase) - slope;
+      const double slope = twice[r].*phase.value - once[r].*phase.value;
+      const double base = once[r].*phase.value - slope;
       if (slope <= 0) continue;
-      const double measured = runs[r].step.SteadyPhase(phase);
+      const double measured = runs[r].step.SteadyPhase(phase.name);
       slopes += slope;
       rest += measured - base;
       least = std::min(least, (measured - base) / slope);
       most = std::max(most, (measured - base) / slope);
     }
-    if (slopes <= 0) continue;
+    if (slopes <= 0) return;
     const double factor = std::clamp(rest / slopes, kLeastFactor, kMostFactor);
-    machine->constants[std::string("in_step_") + phase] = {
+    machine->constants[InStep::ConstantOf(phase)] = {
         .value = factor, .unit = "times", .spread = (most - least) / factor};
-  }
+  });
   return OkStatus();
 }
 

@@ -14,7 +14,6 @@
 #include "launch/plan/candidate_plans.h"
 #include "launch/plan/lab_page.h"
 #include "launch/prediction/lab_run.h"
-#include "sharding/lab/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
@@ -39,9 +38,10 @@ TextTable TableOfPhases(const StepCost& predicted, const SimulatedRun& simulated
                                  {.name = "ms, summed up", .is_number = true},
                                  {.name = "ms, simulated", .is_number = true}},
                      .rows = {}};
-  for (const auto& [name, phase] : kNamedPhaseCosts) {
-    table.rows.push_back({name, Ms(predicted.phases.*phase), Ms(simulated.phases.*phase)});
-  }
+  ForEachPredictedPhase([&](const auto& phase) {
+    table.rows.push_back(
+        {phase.name, Ms(predicted.phases.*phase.value), Ms(simulated.phases.*phase.value)});
+  });
   table.rows.push_back({"step", Ms(predicted.ms), Ms(simulated.mean_step_ms)});
   return table;
 }
@@ -109,9 +109,9 @@ OrderedJson RanksToJson(std::span<const SimulatedRank> ranks) {
   return list;
 }
 
-OrderedJson SimulatedPhases(const PhaseCost& phases) {
+OrderedJson SimulatedPhases(const StepPhases& phases) {
   OrderedJson json;
-  for (const auto& [name, phase] : kNamedPhaseCosts) json[name] = phases.*phase;
+  ForEachPredictedPhase([&](const auto& phase) { json[phase.name] = phases.*phase.value; });
   return json;
 }
 

@@ -13,7 +13,6 @@
 #include "launch/figures/text_table.h"
 #include "launch/prediction/auto_plan.h"
 #include "sharding/lab/cost/memory_traffic.h"
-#include "sharding/lab/cost/named_phases.h"
 
 namespace rowhouse {
 namespace {
@@ -174,9 +173,9 @@ OrderedJson OverNodesToJson(const CandidatePlan::OverNodes& over) {
   return {{"max", over.max}, {"mean", over.mean}, {"max_over_mean", over.max_over_mean()}};
 }
 
-OrderedJson PhasesToJson(const PhaseCost& phases) {
+OrderedJson PhasesToJson(const StepPhases& phases) {
   OrderedJson json;
-  for (const auto& [name, phase] : kNamedPhaseCosts) json[name] = phases.*phase;
+  ForEachPredictedPhase([&](const auto& phase) { json[phase.name] = phases.*phase.value; });
   return json;
 }
 

@@ -88,8 +88,7 @@ Result<LocalTimes> LocalModel::Step(const Batch& batch) {
   end(StepPhase::kDenseUpdate);
   const StepPhases phases = StepPhasesOf(log);
   step_.CountPhasesIn(nullptr);
-  return LocalTimes{.lookups = phases.merge + phases.pull + phases.row_gradients + phases.pool +
-                               phases.pool_backward + phases.push,
+  return LocalTimes{.lookups = phases.SumOf({PhaseGroup::kRows, PhaseGroup::kExchange}),
                     .mlp = phases.mlp + phases.dense_update,
                     .other = phases.interaction + phases.other};
 }

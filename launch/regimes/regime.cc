@@ -212,23 +212,23 @@ Result<ConfigEvidence> ThroughShard(const RegimeModel& model, uint64_t table_byt
       TrainInChild({.yaml = YamlOf(model),
                     .flags = {"--store=memory", fmt::format("--num_batches={}", kSteps),
                               fmt::format("--cache_mb={}", (table_bytes >> 19) + 64)}}));
-  const nlohmann::json& phases = report.at("step_phases");
-  double all = 0;
-  for (const auto& [name, seconds] : phases.items()) all += seconds.get<double>();
-  const auto share = [&](std::initializer_list<const char*> names) {
-    double sum = 0;
-    for (const char* name : names) sum += phases.at(name).get<double>();
-    return all > 0 ? sum / all : 0.0;
-  };
+  StepPhases phases;
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    phases.*phase.value = report.at("step_phases").at(phase.name).get<double>();
+  }
+  const double all = phases.total();
+  const auto share = [&](double seconds) { return all > 0 ? seconds / all : 0.0; };
+  const double lookups = phases.SumOf({PhaseGroup::kRows}), mlp = phases.mlp + phases.dense_update,
+               wire = phases.SumOf({PhaseGroup::kExchange});
   return ConfigEvidence{.name = model.name,
                         .place = "through a shard",
                         .table_bytes = table_bytes,
                         .batch = model.batch,
                         .step_us = report.at("totals").at("median_step_ms").get<double>() * 1e3,
-                        .lookups = share({"merge", "row_gradients", "pool", "pool_backward"}),
-                        .mlp = share({"mlp", "dense_update"}),
-                        .wire = share({"pull", "push"}),
-                        .other = share({"data", "interaction", "allreduce", "other"})};
+                        .lookups = share(lookups),
+                        .mlp = share(mlp),
+                        .wire = share(wire),
+                        .other = share(all - lookups - mlp - wire)};
 }
 
 LookupFigures TimeLookups(std::span<const float> memory) {

@@ -10,7 +10,6 @@
 #include "launch/prediction/workload_of_run.h"
 #include "launch/report/actual_steps.h"
 #include "launch/report/report.h"
-#include "sharding/lab/cost/named_phases.h"
 #include "sharding/lab/traffic/step_traffic.h"
 
 namespace rowhouse {
@@ -27,11 +26,11 @@ OrderedJson Pair(double predicted, const std::optional<double>& actual) {
           {"actual", actual ? NumberOrNull(*actual) : OrderedJson(nullptr)}};
 }
 
-OrderedJson PredictedPhases(const PhaseCost& predicted, const std::vector<double>& measured) {
+OrderedJson PredictedPhases(const StepPhases& predicted, const std::vector<double>& measured) {
   OrderedJson json = OrderedJson::object();
   for (size_t p = 0; p < measured.size(); ++p) {
-    const char* const name = kNamedStepPhases[p].name;
-    json[name] = Pair(PhaseOf(predicted, name), measured[p]);
+    const NamedStepPhase& phase = kNamedStepPhases[p];
+    json[phase.name] = Pair(predicted.*phase.value, measured[p]);
   }
   return json;
 }

@@ -173,7 +173,7 @@ class Exchanges {
     result_.worker_pull = whole.worker;
     result_.pull = times_.Wall(whole, shard_ms, pools());
     // Pooling takes as long as in the kernel.
-    if (!pools()) result_.pull = InStepMs("pull", times_.factors().pull, result_.pull);
+    if (!pools()) result_.pull = InStepMs("pull", times_.factors().phases.pull, result_.pull);
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
@@ -182,7 +182,7 @@ class Exchanges {
     const std::vector<double> ms = FurtherGatherMs(workload_, plan, traffic_, caches, &kernels_);
     for (size_t s = 0; s < ms.size(); ++s) result_.shards[s].pull += ms[s];
     if (ms.empty()) return;
-    result_.pull += (pools() ? 1 : times_.factors().pull) * std::ranges::max(ms);
+    result_.pull += (pools() ? 1 : times_.factors().phases.pull) * std::ranges::max(ms);
   }
 
   void Push() {
@@ -194,8 +194,8 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push =
-        InStepMs("push", times_.factors().push, times_.Wall(whole, shard_ms, /*is_work=*/false));
+    result_.push = InStepMs("push", times_.factors().phases.push,
+                            times_.Wall(whole, shard_ms, /*is_work=*/false));
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 

@@ -2,26 +2,23 @@
 
 namespace rowhouse {
 
+std::string InStep::ConstantOf(const NamedStepPhase& phase) {
+  return std::string("in_step_") + phase.name;
+}
+
 InStep InStep::Of(const Machine& machine) {
   InStep factors = Typical();
-  const auto take = [&](const char* name, double* value) {
-    const auto found = machine.constants.find(std::string("in_step_") + name);
+  const auto take = [&](const std::string& constant, double* value) {
+    const auto found = machine.constants.find(constant);
     if (found != machine.constants.end()) *value = found->second.value;
   };
-  take("data", &factors.data);
-  take("merge", &factors.merge);
-  take("row_gradients", &factors.row_gradients);
-  take("pool", &factors.pool);
-  take("mlp", &factors.mlp);
-  take("interaction", &factors.interaction);
-  take("pool_backward", &factors.pool_backward);
-  take("dense_update", &factors.dense_update);
-  take("pull", &factors.pull);
-  take("push", &factors.push);
-  take("store", &factors.store);
-  take("loss_ns_per_sample", &factors.loss_ns_per_sample);
-  take("exchange_cores", &factors.exchange_cores);
-  take("jitter", &factors.jitter);
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    take(ConstantOf(phase), &(factors.phases.*phase.value));
+  }
+  take("in_step_store", &factors.store);
+  take("in_step_loss_ns_per_sample", &factors.loss_ns_per_sample);
+  take("in_step_exchange_cores", &factors.exchange_cores);
+  take("in_step_jitter", &factors.jitter);
   return factors;
 }
 

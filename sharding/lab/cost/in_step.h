@@ -5,21 +5,15 @@
 // Threads: pure functions.
 #pragma once
 
+#include <string>
+
+#include "common/step_phases.h"
 #include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
 
 struct InStep {
-  double data = 0;
-  double merge = 0;
-  double row_gradients = 0;
-  double pool = 0;
-  double mlp = 0;
-  double interaction = 0;
-  double pool_backward = 0;
-  double dense_update = 0;
-  double pull = 0;
-  double push = 0;
+  StepPhases phases;  // allreduce and other: not used
   double store = 0;
   // Activations, loss and its gradient, beside the products: ns a sample.
   double loss_ns_per_sample = 0;
@@ -31,6 +25,8 @@ struct InStep {
 
   // Those that the machine lacks are Typical's.
   static InStep Of(const Machine& machine);
+  // The name of a phase's constant.
+  static std::string ConstantOf(const NamedStepPhase& phase);
   // As fitted to training runs on a quiet host of two cores (docs/cost_model.md has the runs); with
   // Machine::Typical.
   static InStep Typical();

@@ -33,7 +33,7 @@ class Prediction {
     SlowDownWorkers();
     cost_.phases = worker_.phases;
     cost_.phases.allreduce = AllreduceMs(worker_.allreduce_floats, cluster_, &times_);
-    const PhaseCost& phases = cost_.phases;
+    const StepPhases& phases = cost_.phases;
     const TimeBeside beside{
         .push_to_pull = phases.allreduce + phases.dense_update + phases.data + phases.merge,
         .exchange = phases.total()};
@@ -80,11 +80,10 @@ class Prediction {
     cost_.busy_threads = std::max(threads, shards);
     cost_.is_oversubscribed = cost_.busy_threads > cores_;
     const double slower = std::max(1.0, threads / cores_);
-    PhaseCost& phases = worker_.phases;
-    for (double* const phase :
-         {&phases.data, &phases.merge, &phases.row_gradients, &phases.pool, &phases.mlp,
-          &phases.interaction, &phases.pool_backward, &phases.dense_update}) {
-      *phase *= slower;
+    for (const NamedStepPhase& phase : kNamedStepPhases) {
+      const bool is_waiting =
+          phase.group == PhaseGroup::kExchange || phase.group == PhaseGroup::kAllreduce;
+      if (!is_waiting) worker_.phases.*phase.value *= slower;
     }
     for (double& ms : worker_.table_ms) ms *= slower;
   }
@@ -182,7 +181,7 @@ class Prediction {
   }
 
   Bound WhatBinds() const {
-    const PhaseCost& phases = cost_.phases;
+    const StepPhases& phases = cost_.phases;
     const double calls = std::min(exchange_.calls, phases.pull + phases.push);
     const double left = phases.pull + phases.push - exchange_.store - exchange_.wire - calls;
     const double pull_share =

@@ -10,31 +10,12 @@
 #include <vector>
 
 #include "common/status.h"
+#include "common/step_phases.h"
 #include "sharding/lab/cost/machine.h"
 #include "sharding/lab/traffic/workload.h"
 #include "sharding/plans/plan.h"
 
 namespace rowhouse {
-
-// Milliseconds of one worker's step, one after the other: the phases of worker/train/step_phases.h.
-struct PhaseCost {
-  double data = 0;
-  double merge = 0;          // ids to distinct rows
-  double pull = 0;           // from asking for rows until they are there
-  double row_gradients = 0;  // zeroed before, looked through for NaNs afterwards
-  double pool = 0;           // bags forward
-  double mlp = 0;            // linear layers, forward and backward
-  double interaction = 0;    // forward and backward
-  double pool_backward = 0;
-  double push = 0;
-  double allreduce = 0;  // with the wait for the slowest worker
-  double dense_update = 0;
-
-  double compute() const {
-    return merge + row_gradients + pool + mlp + interaction + pool_backward + dense_update;
-  }
-  double total() const { return data + compute() + pull + push + allreduce; }
-};
 
 struct RankCost {
   double rows_pulled = 0;  // a step; from a PS node or by a worker
@@ -66,7 +47,7 @@ std::string_view BoundName(Bound bound);  // "compute", "PS nodes", ...
 
 struct StepCost {
   double ms = 0;
-  PhaseCost phases;               // of the slowest worker
+  StepPhases phases;              // milliseconds, of the slowest worker; allreduce waits included
   std::vector<RankCost> ps;       // each PS node
   std::vector<RankCost> workers;  // one entry: they are alike
   std::vector<TableCost> tables;  // each physical table

@@ -55,26 +55,25 @@ class Phases {
       return;
     }
     std::string kernel = "data_" + workload_.data_source;
-    if (workload_.data_source == "synthetic" && workload_.step.zipf_exponent == 0) {
-      kernel += "_uniform";
-    }
+    const std::string uniform = kernel + "_uniform";
+    if (workload_.step.zipf_exponent == 0 && times_.machine().HasKernel(uniform)) kernel = uniform;
     // Files are read ahead by other threads: what is left is copying, which no kernel measures.
     if (!times_.machine().HasKernel(kernel)) return;
-    result_.phases.data = factors_.data * times_.Ms(kernel, {samples(), std::max(1.0, ids)});
+    result_.phases.data = factors_.phases.data * times_.Ms(kernel, {samples(), std::max(1.0, ids)});
   }
 
   void Merge(const TableSpec& table) {
     if (plan_.pools_on_shards(table.id)) return;
     const TableRowsOfStep& rows = traffic_.tables[Raw(table.id)];
     const auto all = static_cast<double>(table.rows);
-    double ms = factors_.merge * times_.Ms("merge", {rows.lookups, all});
+    double ms = factors_.phases.merge * times_.Ms("merge", {rows.lookups, all});
     double merged = rows.distinct_rows;
     if (plan_.is_on_workers(table.id)) {
       merged = workload_.of_table[Raw(table.id)].DistinctRows(rows.lookups);
     }
     result_.phases.merge += ms;
     // Gradients are set to zero before, and looked through for NaN afterwards.
-    const double zeroed = factors_.row_gradients *
+    const double zeroed = factors_.phases.row_gradients *
                           times_.Ms("row_gradients", {merged, static_cast<double>(table.dim)});
     result_.phases.row_gradients += zeroed;
     result_.table_ms[Raw(table.id)] += ms + zeroed;
@@ -89,9 +88,9 @@ class Phases {
       const auto dim = static_cast<double>(table.dim);
       const double length = workload_.step.bag_lengths[f];
       const double forward =
-          factors_.pool * pieces() * times_.Ms("lookup_forward", {of_piece, length, dim});
-      const double backward =
-          factors_.pool_backward * pieces() * times_.Ms("lookup_backward", {of_piece, length, dim});
+          factors_.phases.pool * pieces() * times_.Ms("lookup_forward", {of_piece, length, dim});
+      const double backward = factors_.phases.pool_backward * pieces() *
+                              times_.Ms("lookup_backward", {of_piece, length, dim});
       result_.phases.pool += forward;
       result_.phases.pool_backward += backward;
       result_.table_ms[Raw(part)] += forward + backward;
@@ -105,7 +104,8 @@ class Phases {
   }
 
   double Layer(const char* kernel, double in, double out) {
-    return pieces() * times_.Ms(kernel, {samples() / pieces(), in, out}) * factors_.mlp / speedup_;
+    return pieces() * times_.Ms(kernel, {samples() / pieces(), in, out}) * factors_.phases.mlp /
+           speedup_;
   }
 
   void Dense() {
@@ -120,12 +120,12 @@ class Phases {
     const double of_piece = samples() / pieces();
     const std::string interaction = times_.Of("interaction_", dense.interaction);
     result_.phases.interaction =
-        factors_.interaction * pieces() *
+        factors_.phases.interaction * pieces() *
         times_.Ms(interaction,
                   {of_piece, static_cast<double>(dense.vectors), static_cast<double>(dense.width)});
     const std::string update = times_.Of("dense_update_", dense.optimizer);
     result_.phases.dense_update =
-        factors_.dense_update * times_.Ms(update, {result_.allreduce_floats});
+        factors_.phases.dense_update * times_.Ms(update, {result_.allreduce_floats});
   }
 
   const Workload& workload_;

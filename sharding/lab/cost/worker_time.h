@@ -8,7 +8,7 @@
 namespace rowhouse {
 
 struct WorkerTime {
-  PhaseCost phases;              // all but pull, push and allreduce
+  StepPhases phases;             // all but pull, push and allreduce
   std::vector<double> table_ms;  // of each physical table: merge, pool, pool_backward
   double allreduce_floats = 0;   // dense gradients, rows on the workers, and two flags
 };

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace rowhouse {
 namespace {
@@ -146,19 +147,19 @@ SimulatedRun ClusterSimulation::Summary() const {
 
   const double each = 1 / (workers * steps);
   const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
-  const PhaseCost& alone = work_.phases;
-  const double read_ms = phases_.data * each, compute_ms = phases_.mlp * each;
-  run.phases = {.data = read_ms * share(alone.data, work_.read_ms()),
-                .merge = read_ms * share(alone.merge, work_.read_ms()),
-                .pull = phases_.pull * each,
-                .row_gradients = compute_ms * share(alone.row_gradients, work_.compute_ms()),
-                .pool = compute_ms * share(alone.pool, work_.compute_ms()),
-                .mlp = compute_ms * share(alone.mlp, work_.compute_ms()),
-                .interaction = compute_ms * share(alone.interaction, work_.compute_ms()),
-                .pool_backward = compute_ms * share(alone.pool_backward, work_.compute_ms()),
-                .push = phases_.push * each,
-                .allreduce = phases_.allreduce * each,
-                .dense_update = phases_.dense_update * each};
+  // Of phases that are simulated as one, each has its share.
+  const StepPhases& alone = work_.phases;
+  for (uint32_t p = 0; p < std::size(kNamedStepPhases); ++p) {
+    double StepPhases::*const value = kNamedStepPhases[p].value;
+    const auto phase = static_cast<StepPhase>(p);
+    double ms = phases_.*value;
+    if (phase < StepPhase::kPull) {
+      ms = phases_.data * share(alone.*value, work_.read_ms());
+    } else if (phase > StepPhase::kPull && phase < StepPhase::kPush) {
+      ms = phases_.mlp * share(alone.*value, work_.compute_ms());
+    }
+    run.phases.*value = ms * each;
+  }
 
   double bytes_of_worker = 0, rows_of_worker = 0;
   const auto requests = static_cast<double>(nodes_.requests());

@@ -96,7 +96,7 @@ class ClusterSimulation {
   std::vector<Worker> workers_;
   std::vector<uint32_t> in_allreduce_;  // workers that wait for the others
   std::vector<double> step_ends_ms_;    // of each step, on the slowest worker
-  PhaseCost phases_;                    // summed; mlp: all of compute; data: merge as well
+  StepPhases phases_;                   // summed; mlp: all of compute; data: merge as well
 };
 
 }  // namespace rowhouse

@@ -30,7 +30,7 @@ struct SimulatedRun {
   double median_step_ms = 0, p95_step_ms = 0, mean_step_ms = 0;
   double samples_per_second = 0;
   double wire_bytes = 0;  // a step
-  PhaseCost phases;       // mean over workers
+  StepPhases phases;      // mean over workers
   std::vector<SimulatedRank> ps, workers;
   uint64_t events = 0;
 };

@@ -31,7 +31,7 @@ struct StepWork {
   double shards = 1;   // of a PS node: cores that its requests keep busy
   // Of each worker. `pull` and `push` are its own share of them: encoding requests and decoding
   // replies. `allreduce`: from when the last worker has come.
-  PhaseCost phases;
+  StepPhases phases;
   double pull_threads = 1, push_threads = 1;  // cores that its own share of them keeps busy
   std::vector<PsWork> ps;                     // each PS node
   // How much more of the cores messages take on a host with fewer of them than threads: pushes, a
@@ -44,12 +44,11 @@ struct StepWork {
   double network_gbits = 0;  // of a host, each way; 0: the network takes no time
   double round_trip_us = 0;  // between hosts
 
-  double read_ms() const { return phases.data + phases.merge; }
-  // Between pull and push.
-  double compute_ms() const {
-    return phases.row_gradients + phases.pool + phases.mlp + phases.interaction +
-           phases.pool_backward;
+  double read_ms() const {
+    return phases.data + phases.SumBetween(StepPhase::kData, StepPhase::kPull);
   }
+  // Between pull and push.
+  double compute_ms() const { return phases.SumBetween(StepPhase::kPull, StepPhase::kPush); }
 };
 
 // Puts ranks on hosts in turn, PS nodes first. Requires hosts > 0.

@@ -3,7 +3,6 @@
 
 #include "launch/accountability/accountability_report.h"
 #include "launch/calibrate/reference_runs.h"
-#include "sharding/lab/cost/named_phases.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -178,8 +177,8 @@ TEST(FitInStep, FindsTheFactorsThatStepsWereMadeWith) {
   for (const TrainedConfig& config : ReferenceConfigs()) {
     const StepCost cost = PredictConfig(config, machine).value();
     ReferenceRun run{.config = config, .step = {.ms = cost.ms}};
-    for (const NamedPhaseCost& phase : kNamedPhaseCosts) {
-      run.step.phases[phase.name] = cost.phases.*phase.cost;
+    for (const NamedStepPhase& phase : kNamedStepPhases) {
+      run.step.phases[phase.name] = cost.phases.*phase.value;
     }
     runs.push_back(run);
   }

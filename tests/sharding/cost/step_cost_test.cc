@@ -222,7 +222,7 @@ TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
     machine.constants["in_step_pull"] = {.value = factor, .unit = "times", .spread = 0};
     return PredictStep(workload, plan, Cluster(1, 1), machine).value().phases;
   };
-  const PhaseCost once = predict(1), twice = predict(2);
+  const StepPhases once = predict(1), twice = predict(2);
   EXPECT_GT(twice.push, 1.3 * once.push);
   EXPECT_EQ(twice.pull, once.pull) << "pooling is work";
 }
