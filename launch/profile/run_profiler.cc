@@ -50,7 +50,7 @@ std::vector<MemoryPart> MemoryOfWorker(TrainingStep& step, const Trainer& traine
       {.name = "dense part", .bytes = (dense + step.allreduce().size()) * sizeof(float)},
       {.name = "activations", .bytes = step.activation_bytes()},
       {.name = "samples", .bytes = trainer.sample_bytes()},
-      {.name = "messages", .bytes = trainer.most_message_bytes()}};
+      {.name = "messages", .bytes = trainer.step_clock().most_message_bytes()}};
   if (const WorkerRows* rows = step.rows(); rows != nullptr && rows->saved_floats() > 0) {
     parts.push_back({.name = "rows on the worker", .bytes = rows->saved_floats() * sizeof(float)});
   }
@@ -170,7 +170,7 @@ Status RunProfiler::Begin(Trainer* trainer) {
 Result<std::vector<RankProfile>> RunProfiler::GatherWorkers(TrainingStep& step,
                                                             const Trainer& trainer) {
   Communicator& workers = links_.workers;
-  const PhaseRecord record = trainer.phases().Record();
+  const PhaseRecord record = trainer.step_clock().phases().Record();
   PackedRank mine;
   mine.rank = {.name = fmt::format("worker {}", Raw(workers.rank())),
                .host = host_,
@@ -181,8 +181,8 @@ Result<std::vector<RankProfile>> RunProfiler::GatherWorkers(TrainingStep& step,
                .threads = {{.thread = "worker", .record = record}},
                .memory = MemoryOfWorker(step, trainer),
                .process_peak_bytes = PeakBytesOfProcess(),
-               .messages = trainer.kept_times().messages.Answered(),
-               .allreduces = trainer.kept_times().allreduces};
+               .messages = trainer.step_clock().kept_times().messages.Answered(),
+               .allreduces = trainer.step_clock().kept_times().allreduces};
   const Frame packed = EncodeBody(mine);
   ASSIGN_OR_RETURN(const auto all, workers.AllGather(packed.bytes(), "gathering the profile"));
   ASSIGN_OR_RETURN(const std::vector<ClockBounds> bounds, CompareClocks(workers, links_.clock));

@@ -191,8 +191,15 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
           LrPolicies()
               .Make(setup.settings.training.lr_policy, setup.settings.training.lr_policy_options())
               .value()),
-      trainer_(TrainerOptionsOf(setup.settings, job_), *lr_policy_, *run_.data, *run_.step, client_,
-               *links_.dialer, setup.workers, setup.clock, progress_, setup.stop),
+      trainer_(TrainerOptionsOf(setup.settings, job_), {.lr_policy = *lr_policy_,
+                                                        .data = *run_.data,
+                                                        .step = *run_.step,
+                                                        .client = client_,
+                                                        .dialer = *links_.dialer,
+                                                        .workers = setup.workers,
+                                                        .clock = setup.clock,
+                                                        .observer = progress_,
+                                                        .stop = setup.stop}),
       checkpoints_(
           setup, job_, {.client = client_, .dialer = *links_.dialer, .progress = progress_},
           [this](const std::string& directory, uint64_t steps, std::vector<SavedShard> shards) {

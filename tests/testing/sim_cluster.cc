@@ -204,8 +204,15 @@ SimCluster::WorkerOutcome SimCluster::TrainWorker(uint32_t w, Dataset& data, uin
                    .first_step = step_,
                    .stop_after_steps = steps,
                    .prefetch_steps = options_.prefetch_steps},
-                  *rate, data, *worker.step, *worker.client, dialer, communicator, scheduler_,
-                  observer, stop);
+                  {.lr_policy = *rate,
+                   .data = data,
+                   .step = *worker.step,
+                   .client = *worker.client,
+                   .dialer = dialer,
+                   .workers = communicator,
+                   .clock = scheduler_,
+                   .observer = observer,
+                   .stop = stop});
   trainer.set_after_step(
       [&](uint64_t done, bool* is_agreed) { return MakeCheckpoint(w, done, is_agreed); });
   WorkerOutcome outcome;

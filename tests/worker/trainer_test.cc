@@ -144,8 +144,15 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers,
     Listener observer;
     const std::atomic<bool> stop = false;
     const auto rate = LrPolicies().Make("constant", {.base = sickness.rate}).value();
-    Trainer trainer(options, *rate, data, step, client, dialer, *communicators[w], clock, observer,
-                    stop);
+    Trainer trainer(options, {.lr_policy = *rate,
+                              .data = data,
+                              .step = step,
+                              .client = client,
+                              .dialer = dialer,
+                              .workers = *communicators[w],
+                              .clock = clock,
+                              .observer = observer,
+                              .stop = stop});
     const auto trained = trainer.Train();
     outcomes[w].status = trained.status();
     if (trained.ok()) {

@@ -4,32 +4,22 @@
 #include <cstring>
 #include <utility>
 
-#include "common/median.h"
 #include "worker/embedding/slices.h"
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {
 
-Trainer::Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Dataset& data,
-                 TrainingStep& step, PsClient& client, Dialer& dialer, Communicator& workers,
-                 const Clock& clock, TrainerObserver& observer, const std::atomic<bool>& stop)
+Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
     : options_(options),
-      lr_policy_(lr_policy),
-      data_(data),
-      step_(step),
-      client_(client),
-      dialer_(dialer),
-      workers_(workers),
-      clock_(clock),
-      observer_(observer),
-      stop_(stop),
+      with_(parts),
       lookahead_([this](uint64_t at, Batch* batch) { return ReadSamples(at, batch); },
-                 step.embedding().tables(), options.prefetch_steps, LastStep(data, options)),
-      evaluator_(options.test_mini_batch_size, data, step, client, dialer, workers, clock),
-      phases_(clock, StepPhaseKinds()),
-      shard_wire_bytes_(client.shards().size()) {
-  step_.CountPhasesIn(&phases_);
-  steps_done_ = options_.first_step;
+                 parts.step.embedding().tables(), options.prefetch_steps,
+                 LastStep(parts.data, options)),
+      evaluator_(options.test_mini_batch_size, parts.data, parts.step, parts.client, parts.dialer,
+                 parts.workers, parts.clock),
+      clock_(parts.clock, parts.client),
+      steps_done_(options.first_step) {
+  with_.step.CountPhasesIn(&clock_.phases());
   CHECK_GT(options_.mini_batch_size, 0u);
   CHECK_LE(options_.first_step_of_data, options_.first_step);
 }
@@ -61,19 +51,17 @@ PlaceInData PlaceAfter(uint64_t steps, const Dataset& data, const TrainerOptions
   return {.epoch = of_data / per_epoch, .sample = of_data % per_epoch * options.mini_batch_size};
 }
 
-uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(data_, options_); }
+uint64_t Trainer::steps_per_epoch() const { return StepsPerEpoch(with_.data, options_); }
 
-uint64_t Trainer::last_step() const { return LastStep(data_, options_); }
+uint64_t Trainer::last_step() const { return LastStep(with_.data, options_); }
 
 void Trainer::KeepSpans() {
-  phases_.KeepSpans();
-  pull_phases_ = ClientPhases::Of("pull", &phases_, &kept_times_.messages);
-  push_phases_ = ClientPhases::Of("push", &phases_, &kept_times_.messages);
-  step_.CountPhasesIn(&phases_);
+  clock_.KeepSpans();
+  with_.step.CountPhasesIn(&clock_.phases());
 }
 
 Result<TrainingSummary> Trainer::Train() {
-  phases_.Restart();
+  clock_.phases().Restart();
   const uint64_t per_epoch = steps_per_epoch();
   const uint64_t last = last_step();
   TrainingSummary summary;
@@ -82,15 +70,15 @@ Result<TrainingSummary> Trainer::Train() {
     StepFigures figures;
     RETURN_IF_ERROR(RunStep(summary.steps_done, &figures));
     const uint64_t in_epoch = (summary.steps_done - options_.first_step_of_data) % per_epoch;
-    const uint64_t samples = std::min(options_.mini_batch_size,
-                                      data_.train_samples() - in_epoch * options_.mini_batch_size);
+    const uint64_t samples = std::min(
+        options_.mini_batch_size, with_.data.train_samples() - in_epoch * options_.mini_batch_size);
     samples_ += samples;
     steps_done_ = ++summary.steps_done;
-    observer_.OnStep({.steps_done = summary.steps_done,
-                      .last_step = last,
-                      .samples = samples,
-                      .loss_sum = figures.loss_sum,
-                      .loss_samples = figures.samples});
+    with_.observer.OnStep({.steps_done = summary.steps_done,
+                           .last_step = last,
+                           .samples = samples,
+                           .loss_sum = figures.loss_sum,
+                           .loss_samples = figures.samples});
     const uint64_t done = summary.steps_done;
     const uint64_t of_run = done - options_.first_step;
     summary.was_stopped = is_stop_agreed_ || of_run == options_.stop_after_steps;
@@ -99,27 +87,25 @@ Result<TrainingSummary> Trainer::Train() {
     const auto is_due = [&](uint64_t every) {
       return every > 0 && ((in_epoch + 1) % every == 0 || is_epoch_end);
     };
-    const bool tests = data_.test_samples() > 0 && is_due(options_.test_every_steps);
+    const bool tests = with_.data.test_samples() > 0 && is_due(options_.test_every_steps);
     // As DLRM: a line before each test, and the next line counts from there.
     if (is_due(options_.print_every_steps) || (options_.print_every_steps > 0 && tests)) {
       RETURN_IF_ERROR(Report(done, is_epoch_end));
     }
     if (tests && !is_end) {  // The caller evaluates at the end of the run.
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
-      observer_.OnEvaluation(evaluation);
+      with_.observer.OnEvaluation(evaluation);
     }
     if (after_step_ && !is_end) RETURN_IF_ERROR(after_step_(done, &is_failure_agreed_));
   }
   summary.was_stopped = summary.was_stopped && summary.steps_done < last;
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.samples = samples_;
-  summary.seconds = seconds_;
-  summary.median_step_seconds =
-      step_seconds_.values().empty() ? 0.0 : MedianOf(step_seconds_.values());
-  summary.phases = StepPhasesOf(phases_);
-  ASSIGN_OR_RETURN(summary.of_all, GatherSteps({.median_seconds = summary.median_step_seconds,
-                                                .phases = summary.phases},
-                                               shard_wire_bytes_, workers_));
+  summary.seconds = clock_.seconds();
+  const WorkerSteps mine = clock_.steps();
+  summary.median_step_seconds = mine.median_seconds;
+  summary.phases = mine.phases;
+  ASSIGN_OR_RETURN(summary.of_all, GatherSteps(mine, clock_.shard_bytes(), with_.workers));
   for (const uint64_t bytes : summary.of_all.shard_wire_bytes) summary.wire_bytes += bytes;
   return summary;
 }
@@ -128,8 +114,8 @@ Trainer::SamplesOfStep Trainer::SamplesOf(uint64_t step) const {
   const uint64_t per_epoch = steps_per_epoch();
   const uint64_t of_data = step - options_.first_step_of_data;
   const uint64_t first = (of_data % per_epoch) * options_.mini_batch_size;
-  const uint64_t global = std::min(options_.mini_batch_size, data_.train_samples() - first);
-  const SampleSlice mine = SliceOf(global, workers_.size(), workers_.rank());
+  const uint64_t global = std::min(options_.mini_batch_size, with_.data.train_samples() - first);
+  const SampleSlice mine = SliceOf(global, with_.workers.size(), with_.workers.rank());
   return {.epoch = of_data / per_epoch,
           .global = global,
           .first = first + mine.first,
@@ -137,21 +123,17 @@ Trainer::SamplesOfStep Trainer::SamplesOf(uint64_t step) const {
 }
 
 Status Trainer::ReadSamples(uint64_t step, Batch* batch) {
-  const TimeNs start = clock_.NowNs();
+  const TimeNs start = with_.clock.NowNs();
   const SamplesOfStep samples = SamplesOf(step);
-  const Status read = data_.ReadTrain(samples.epoch, samples.first, samples.count, batch);
-  interval_data_seconds_ += SecondsSince(start, clock_);
+  const Status read = with_.data.ReadTrain(samples.epoch, samples.first, samples.count, batch);
+  interval_.data_seconds += SecondsSince(start, with_.clock);
   return read;
-}
-
-void Trainer::NoteMessages(uint64_t bytes_before) {
-  most_message_bytes_ = std::max(most_message_bytes_, client_.moved_bytes().all - bytes_before);
 }
 
 Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures* figures) {
   ASSIGN_OR_RETURN(const Batch* const batch, lookahead_.Take(step));
   if (on_samples_) on_samples_(step, *batch);
-  End(StepPhase::kData, batch->samples);
+  clock_.End(StepPhase::kData, batch->samples);
 
   // Errors name the samples of the batch by their place in the data.
   const SamplesOfStep samples = SamplesOf(step);
@@ -159,90 +141,72 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
     return status.Annotate(
         fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
-  RETURN_IF_ERROR(in_batch(step_.Prepare(*batch)));
-  const uint64_t rows = step_.distinct_rows();
-  End(StepPhase::kMerge, rows);
-  const uint64_t bytes_before_pull = client_.moved_bytes().all;
-  client_.StartPull(step, /*eval=*/false, &step_.row_batches(), &step_.bag_batches());
-  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_, pull_phases_));
-  NoteMessages(bytes_before_pull);
-  End(StepPhase::kPull, rows);
+  RETURN_IF_ERROR(in_batch(with_.step.Prepare(*batch)));
+  const uint64_t rows = with_.step.distinct_rows();
+  clock_.End(StepPhase::kMerge, rows);
+  clock_.BeginMessages();
+  with_.client.StartPull(step, /*eval=*/false, &with_.step.row_batches(),
+                         &with_.step.bag_batches());
+  RETURN_IF_ERROR(RunClient(with_.client, with_.dialer, with_.clock, clock_.pull_phases()));
+  clock_.EndMessages();
+  clock_.End(StepPhase::kPull, rows);
 
   // After the pull, which must not wait for them; shards read while this worker computes.
-  lookahead_.OnPulled(client_.has_pull_waited());
+  lookahead_.OnPulled(with_.client.has_pull_waited());
   uint64_t to_come = 0;
   while (const std::vector<RowBatch>* later = lookahead_.NextToPrefetch(&to_come)) {
-    client_.Prefetch(to_come, *later);
+    with_.client.Prefetch(to_come, *later);
   }
-  RETURN_IF_ERROR(RunClient(client_, dialer_, clock_));
-  End(StepPhase::kData);
+  RETURN_IF_ERROR(RunClient(with_.client, with_.dialer, with_.clock));
+  clock_.End(StepPhase::kData);
 
-  if (stop_.load(std::memory_order_relaxed)) step_.AskToStop();
-  const Result<StepFigures> computed = step_.Compute(samples.global);
+  if (with_.stop.load(std::memory_order_relaxed)) with_.step.AskToStop();
+  const Result<StepFigures> computed = with_.step.Compute(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
-  End(StepPhase::kOther);
-  const uint64_t bytes_before_push = client_.moved_bytes().all;
-  client_.StartPush(step, learning_rate, samples.count, &step_.row_batches());
-  const Status pushed = RunClient(client_, dialer_, clock_, push_phases_);
-  NoteMessages(bytes_before_push);
-  End(StepPhase::kPush, rows);
+  clock_.End(StepPhase::kOther);
+  clock_.BeginMessages();
+  with_.client.StartPush(step, learning_rate, samples.count, &with_.step.row_batches());
+  const Status pushed = RunClient(with_.client, with_.dialer, with_.clock, clock_.push_phases());
+  clock_.EndMessages();
+  clock_.End(StepPhase::kPush, rows);
   return pushed;
 }
 
-Status Trainer::SumOverWorkers(uint64_t step, const std::string& phase) {
-  End(StepPhase::kOther);
-  const TimeNs came = phases_.began();
-  const Status summed = workers_.SumInRankOrder(step_.allreduce(), phase);
-  End(StepPhase::kAllreduce, step_.allreduce().size());
-  std::vector<AllreduceTimes>& kept = kept_times_.allreduces;
-  if (phases_.keeps_spans() && workers_.size() > 1 && kept.size() < KeptTimes::kMostAllreduces) {
-    kept.push_back({.step = step, .begin = came, .end = phases_.began()});
-  }
-  return summed;
-}
-
 Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
-  const TimeNs start = clock_.NowNs();
-  phases_.set_step(step);
-  End(StepPhase::kBetween);
-  shard_bytes_before_ = client_.moved_bytes().by_shard;
-  const auto learning_rate = static_cast<float>(lr_policy_.Rate(step));
+  clock_.BeginStep(step);
+  const auto learning_rate = static_cast<float>(with_.lr_policy.Rate(step));
   StepFigures& figures = *of_step;
   const Status mine = PullComputePush(step, learning_rate, &figures);
   if (!CanBeAgreedOn(mine)) return mine;
   // All workers come to this allreduce: no shard makes one wait for the push of one that gave up.
-  if (!mine.ok()) step_.GiveUp();
+  if (!mine.ok()) with_.step.GiveUp();
   const std::string phase = fmt::format("step {}, dense gradients", step);
-  const Status summed = SumOverWorkers(step, phase);
+  clock_.End(StepPhase::kOther);
+  const Status summed = with_.workers.SumInRankOrder(with_.step.allreduce(), phase);
+  clock_.EndAllreduce(step, with_.step.allreduce().size(), with_.workers.size() > 1);
   if (!summed.ok()) return mine.ok() ? summed : mine;
-  if (step_.has_any_worker_given_up()) {
-    return AgreeIfPossible(workers_, mine, phase, &is_failure_agreed_);
+  if (with_.step.has_any_worker_given_up()) {
+    return AgreeIfPossible(with_.workers, mine, phase, &is_failure_agreed_);
   }
-  const Result<bool> applied = step_.ApplyDense(learning_rate, step);
-  if (!applied.ok()) return AgreeIfPossible(workers_, applied.status(), phase, &is_failure_agreed_);
+  const Result<bool> applied = with_.step.ApplyDense(learning_rate, step);
+  if (!applied.ok())
+    return AgreeIfPossible(with_.workers, applied.status(), phase, &is_failure_agreed_);
   is_stop_agreed_ = applied.value();
-  End(StepPhase::kDenseUpdate, step_.allreduce().size());
+  clock_.End(StepPhase::kDenseUpdate, with_.step.allreduce().size());
 
-  interval_.loss_sum += figures.loss_sum;
-  interval_.samples += figures.samples;
-  interval_.correct += figures.correct;
-  ++interval_steps_;
-  const double seconds = SecondsSince(start, clock_);
-  interval_seconds_ += seconds;
-  seconds_ += seconds;
-  step_seconds_.Add(static_cast<float>(seconds));
-  for (size_t s = 0; s < shard_wire_bytes_.size(); ++s) {
-    shard_wire_bytes_[s] += client_.moved_bytes().by_shard[s] - shard_bytes_before_[s];
-  }
-  End(StepPhase::kOther);
+  interval_.figures.loss_sum += figures.loss_sum;
+  interval_.figures.samples += figures.samples;
+  interval_.figures.correct += figures.correct;
+  ++interval_.steps;
+  interval_.seconds += clock_.EndStep();
   return OkStatus();
 }
 
 Status Trainer::Report(uint64_t step, bool is_epoch_end) {
   ASSIGN_OR_RETURN(const std::vector<std::vector<std::byte>> all,
-                   workers_.AllGather(std::as_bytes(std::span(&interval_, 1)),
-                                      fmt::format("step {}, progress", step)));
+                   with_.workers.AllGather(std::as_bytes(std::span(&interval_.figures, 1)),
+                                           fmt::format("step {}, progress", step)));
   StepFigures sum;
   for (const std::vector<std::byte>& bytes : all) {
     StepFigures one;
@@ -255,27 +219,25 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
   const uint64_t per_epoch = steps_per_epoch();
   const uint64_t of_data = step - options_.first_step_of_data;
   const auto samples = static_cast<double>(sum.samples);
-  observer_.OnProgress({.epoch = (of_data - 1) / per_epoch,
-                        .step_of_epoch = is_epoch_end ? per_epoch : of_data % per_epoch,
-                        .steps_per_epoch = per_epoch,
-                        .step = step,
-                        .loss = sum.loss_sum / samples,
-                        .accuracy = static_cast<double>(sum.correct) / samples,
-                        .samples = sum.samples,
-                        .seconds = interval_seconds_,
-                        .data_seconds = interval_data_seconds_,
-                        .steps = interval_steps_,
-                        .learning_rate = lr_policy_.Rate(step - 1)});
+  with_.observer.OnProgress({.epoch = (of_data - 1) / per_epoch,
+                             .step_of_epoch = is_epoch_end ? per_epoch : of_data % per_epoch,
+                             .steps_per_epoch = per_epoch,
+                             .step = step,
+                             .loss = sum.loss_sum / samples,
+                             .accuracy = static_cast<double>(sum.correct) / samples,
+                             .samples = sum.samples,
+                             .seconds = interval_.seconds,
+                             .data_seconds = interval_.data_seconds,
+                             .steps = interval_.steps,
+                             .learning_rate = with_.lr_policy.Rate(step - 1)});
   interval_ = {};
-  interval_steps_ = 0;
-  interval_seconds_ = interval_data_seconds_ = 0.0;
   return OkStatus();
 }
 
 Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
-  phases_.Suspend();  // It computes with the layers of the step.
+  clock_.phases().Suspend();  // It computes with the layers of the step.
   Result<Evaluation> evaluation = evaluator_.Evaluate(steps, &is_failure_agreed_);
-  phases_.Resume(Number(StepPhase::kBetween));
+  clock_.phases().Resume(Number(StepPhase::kBetween));
   return evaluation;
 }
 

@@ -18,17 +18,14 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/phase_log.h"
 #include "common/status.h"
-#include "common/thinned.h"
 #include "worker/client/ps_client.h"
 #include "worker/data/dataset.h"
 #include "worker/dense/lr_policy.h"
 #include "worker/mpi/communicator.h"
 #include "worker/train/evaluator.h"
-#include "worker/train/kept_times.h"
 #include "worker/train/lookahead.h"
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 #include "worker/train/training_step.h"
 #include "worker/train/worker_steps.h"
 
@@ -112,13 +109,23 @@ struct TrainingSummary {
   bool was_told_to_stop = false;     // by `stop`, of this or of another worker
 };
 
+// What a trainer works with. All of it outlives the trainer.
+struct TrainerParts {
+  const LrPolicy& lr_policy;
+  Dataset& data;
+  TrainingStep& step;
+  PsClient& client;
+  Dialer& dialer;
+  Communicator& workers;
+  const Clock& clock;
+  TrainerObserver& observer;
+  // May be set by a signal handler at any time: the run ends after the step under way.
+  const std::atomic<bool>& stop;
+};
+
 class Trainer {
  public:
-  // All references outlive the trainer. `stop` may be set by a signal handler at any time: the run
-  // ends after the step under way.
-  Trainer(const TrainerOptions& options, const LrPolicy& lr_policy, Dataset& data,
-          TrainingStep& step, PsClient& client, Dialer& dialer, Communicator& workers,
-          const Clock& clock, TrainerObserver& observer, const std::atomic<bool>& stop);
+  Trainer(const TrainerOptions& options, const TrainerParts& parts);
 
   uint64_t steps_per_epoch() const;
   // Number of steps after the last epoch of these data, over all runs of the model.
@@ -145,30 +152,21 @@ class Trainer {
   // Of training so far: steps over all runs; of this run samples over all workers, and seconds.
   uint64_t steps_done() const { return steps_done_; }
   uint64_t samples_done() const { return samples_; }
-  double training_seconds() const { return seconds_; }
+  double training_seconds() const { return clock_.seconds(); }
   // Time of all evaluations so far.
   double evaluation_seconds() const { return evaluator_.seconds(); }
 
   // Divides time more finely from now on, and keeps spans: each layer and feature, and what a pull
   // and a push consist of. Costs some hundred nanoseconds for each. Before Train.
   void KeepSpans();
-  // The phases of steps; those of StepPhases come first.
-  const PhaseLog& phases() const { return phases_; }
-  // Empty unless spans are kept.
-  const KeptTimes& kept_times() const { return kept_times_; }
+  const StepClock& step_clock() const { return clock_; }
   // Memory of samples that were read.
   size_t sample_bytes() const { return lookahead_.bytes() + evaluator_.sample_bytes(); }
-  // Bytes of all messages of the largest pull or push, both ways: no more are under way at once.
-  uint64_t most_message_bytes() const { return most_message_bytes_; }
-
   // After a failure of Train or Evaluate: whether all workers return it, so that no worker waits.
   bool is_failure_agreed() const { return is_failure_agreed_; }
 
  private:
   Status RunStep(uint64_t step, StepFigures* figures);
-  void End(StepPhase phase, uint64_t amount = 0) { phases_.End(Number(phase), amount); }
-  // Of step `step`: the ordered allreduce of the dense gradients.
-  Status SumOverWorkers(uint64_t step, const std::string& phase);
   // This worker's samples of a step: [first, first + count) of the epoch's order. `global`: number
   // of samples of the step over all workers.
   struct SamplesOfStep {
@@ -177,39 +175,27 @@ class Trainer {
   SamplesOfStep SamplesOf(uint64_t step) const;
   Status ReadSamples(uint64_t step, Batch* batch);
   // A step up to the allreduce.
-  void NoteMessages(uint64_t bytes_before);
   Status PullComputePush(uint64_t step, float learning_rate, StepFigures* figures);
-  Status Report(uint64_t step, bool is_last_of_interval);
+  Status Report(uint64_t step, bool is_epoch_end);
 
   const TrainerOptions options_;
-  const LrPolicy& lr_policy_;
-  Dataset& data_;
-  TrainingStep& step_;
-  PsClient& client_;
-  Dialer& dialer_;
-  Communicator& workers_;
-  const Clock& clock_;
-  TrainerObserver& observer_;
-  const std::atomic<bool>& stop_;
+  const TrainerParts with_;
 
   AfterStep after_step_;  // null: nothing
   OnSamples on_samples_;  // likewise
   Lookahead lookahead_;
   Evaluator evaluator_;
+  StepClock clock_;
+  // This worker's steps since the last report.
+  struct Interval {
+    StepFigures figures;
+    uint64_t steps = 0;
+    double seconds = 0.0, data_seconds = 0.0;
+  };
+  Interval interval_;
   bool is_stop_agreed_ = false;
   bool is_failure_agreed_ = false;
-  StepFigures interval_;  // this worker's, since the last report
-  uint64_t interval_steps_ = 0;
-  double interval_seconds_ = 0.0, interval_data_seconds_ = 0.0;
-  Thinned<float> step_seconds_;
-  PhaseLog phases_;
-  KeptTimes kept_times_;
-  ClientPhases pull_phases_, push_phases_;  // if the phases keep spans
   uint64_t steps_done_ = 0, samples_ = 0;
-  double seconds_ = 0.0;
-  std::vector<uint64_t> shard_wire_bytes_;    // of steps
-  std::vector<uint64_t> shard_bytes_before_;  // of the step under way
-  uint64_t most_message_bytes_ = 0;
 };
 
 }  // namespace rowhouse

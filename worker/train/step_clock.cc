@@ -1,0 +1,58 @@
+#include "worker/train/step_clock.h"
+
+#include <algorithm>
+
+#include "common/median.h"
+
+namespace rowhouse {
+
+StepClock::StepClock(const Clock& clock, const PsClient& client)
+    : clock_(clock),
+      client_(client),
+      phases_(clock, StepPhaseKinds()),
+      shard_bytes_(client.shards().size()) {}
+
+void StepClock::KeepSpans() {
+  phases_.KeepSpans();
+  pull_phases_ = ClientPhases::Of("pull", &phases_, &kept_times_.messages);
+  push_phases_ = ClientPhases::Of("push", &phases_, &kept_times_.messages);
+}
+
+void StepClock::BeginStep(uint64_t step) {
+  begin_ = clock_.NowNs();
+  phases_.set_step(step);
+  End(StepPhase::kBetween);
+  shard_bytes_before_ = client_.moved_bytes().by_shard;
+}
+
+void StepClock::EndMessages() {
+  most_message_bytes_ =
+      std::max(most_message_bytes_, client_.moved_bytes().all - bytes_before_messages_);
+}
+
+void StepClock::EndAllreduce(uint64_t step, size_t floats, bool has_others) {
+  const TimeNs came = phases_.began();
+  End(StepPhase::kAllreduce, floats);
+  std::vector<AllreduceTimes>& kept = kept_times_.allreduces;
+  if (phases_.keeps_spans() && has_others && kept.size() < KeptTimes::kMostAllreduces) {
+    kept.push_back({.step = step, .begin = came, .end = phases_.began()});
+  }
+}
+
+double StepClock::EndStep() {
+  const double seconds = SecondsSince(begin_, clock_);
+  seconds_ += seconds;
+  step_seconds_.Add(static_cast<float>(seconds));
+  for (size_t s = 0; s < shard_bytes_.size(); ++s) {
+    shard_bytes_[s] += client_.moved_bytes().by_shard[s] - shard_bytes_before_[s];
+  }
+  End(StepPhase::kOther);
+  return seconds;
+}
+
+WorkerSteps StepClock::steps() const {
+  return {.median_seconds = step_seconds_.values().empty() ? 0.0 : MedianOf(step_seconds_.values()),
+          .phases = StepPhasesOf(phases_)};
+}
+
+}  // namespace rowhouse
