@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lists classes of more than 25 methods, functions of more than 60 lines and .cc files without a header.
+"""Counts files, lines, rooms, knots, settings and flags; lists classes of more than 25 methods, functions of more
+than 60 lines and .cc files without a header. Numbers to watch, not limits.
 
     .ci/structure.py [FOLDER...]     default: common sharding ps worker launch
 
@@ -90,6 +91,47 @@ def scan(path):
     return results
 
 
+def room_of(path):
+    return path.rpartition("/")[0]
+
+
+def knots(rooms, arrows):
+    """Groups of rooms that reach each other."""
+    def reached(start):
+        seen, todo = set(), [start]
+        while todo:
+            for other in arrows.get(todo.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
+        return seen
+    reach = {room: reached(room) for room in rooms}
+    return {frozenset(o for o in rooms if o in reach[r] and r in reach[o]) for r in rooms if r in reach[r]}
+
+
+def counts(files):
+    text = {path: open(path, encoding="utf-8").read() for path in files}
+    pages = subprocess.run(["git", "ls-files", *[f"launch/figures/pages/*.{e}" for e in ("js", "css", "html")]],
+                           check=True, capture_output=True, text=True).stdout.split()
+    rooms = {room_of(path) for path in files}
+    arrows = {}
+    for path in files:
+        for header in re.findall(r'^#include "([^"]+)"', text[path], re.M):
+            if header in text and room_of(header) != room_of(path):
+                arrows.setdefault(room_of(path), set()).add(room_of(header))
+    lines = sum(t.count("\n") for t in text.values())
+    lines_of = {room: sum(text[p].count("\n") for p in files if room_of(p) == room) for room in rooms}
+    largest = max(rooms - {"ps/shard"}, key=lines_of.get)
+    of_pages = sum(open(p, encoding="utf-8").read().count("\n") for p in pages)
+    settings = sum(t.count(".Add(") for p, t in text.items() if p.startswith("launch/settings/entries/"))
+    flags = sum(t.count("AddVerbFlag(\n") for t in text.values())
+    flags += len(re.findall(r"^    \{(?:\.name = )?k\w+Flag,", text.get("launch/command_line/verb_flags.cc", ""), re.M))
+    for knot in knots(rooms, arrows):
+        print("a knot of " + ", ".join(sorted(knot)))
+    print(f"{len(files)} files, {lines} lines, {of_pages} of pages; {len(rooms)} rooms, {len(knots(rooms, arrows))} knots; "
+          f"largest beside ps/shard: {largest}, {lines_of[largest]}; {settings} settings, {flags} flags of verbs")
+
+
 def main():
     os.chdir(subprocess.run(["git", "rev-parse", "--show-toplevel"], check=True, capture_output=True, text=True,
                             cwd=os.path.dirname(os.path.abspath(__file__))).stdout.strip())
@@ -97,6 +139,7 @@ def main():
     listed = subprocess.run(["git", "ls-files", *[f"{f.rstrip('/')}/*.{e}" for f in folders for e in ("h", "cc")]],
                             check=True, capture_output=True, text=True)
     files = listed.stdout.split()
+    counts(files)
     classes, functions = [], []
     for path in files:
         for kind, name, line, lines, methods in scan(path):
