@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "worker/data/text/field_text.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -112,7 +113,7 @@ std::string ListText(const Inferred& inferred, Use use, const char* key, const L
 std::string SchemaText(const Inferred& inferred) {
   const Schema& schema = inferred.schema;
   std::string text = "schema:\n  format: " + schema.format + "\n";
-  if (schema.format == "delimited") {
+  if (TextFormats().DeclarationOf(schema.format).names_columns) {
     const std::string separator = schema.separator == "\t"  ? "tab"
                                   : schema.separator == " " ? "space"
                                                             : YamlWord(schema.separator);

@@ -34,8 +34,10 @@ KindOptions OptionsToTry(const std::string& kind, const LogicalTable& table, std
     const std::vector<KindOptions> asked = declaration.sizes_to_ask(table.dim, {});
     if (!asked.empty()) options = asked.front();
   }
-  // Its own default, 64 floats, leaves narrower rows as they are.
-  if (kind == "block") options["block_dim"] = std::to_string(std::max(1u, table.dim / 4));
+  // A kind's own default may leave rows as they are.
+  if (!declaration.width_option.empty()) {
+    options[declaration.width_option] = std::to_string(std::max(1u, table.dim / 4));
+  }
   for (const auto& [name, value] : options) {
     *text += fmt::format("{}{}={}", text->empty() ? "" : " ", name, value);
   }

@@ -226,13 +226,12 @@ DenseShape DenseShapeOf(const Settings& settings) {
 
 // 0 where the data's size is not known before they are opened.
 uint64_t StepsOfEpoch(const Settings& settings) {
-  const bool is_generated =
-      settings.data_source() == "random" || settings.data_source() == "synthetic";
+  const auto samples = DeclarationOfDataset(settings.data_source()).train_samples;
   const uint64_t pieces = settings.training.accumulation;
   const uint64_t of_step = settings.data.mini_batch_size * pieces;
   const uint64_t most = (settings.data.num_batches + pieces - 1) / pieces;
-  if (!is_generated || (settings.data_source() == "random" && most > 0)) return most;
-  const uint64_t all = (settings.data.data_size + of_step - 1) / of_step;
+  if (samples == nullptr) return most;
+  const uint64_t all = (samples(settings.data) + of_step - 1) / of_step;
   return most > 0 ? std::min(most, all) : all;
 }
 
@@ -288,7 +287,7 @@ std::string IdsAreFrom(const Settings& settings, bool has_trace) {
   const std::string source = settings.data_source();
   const double exponent = ZipfExponent(source, settings.data);
   if (exponent > 0) return fmt::format("ids by zipf_exponent={}", exponent);
-  if (source == "synthetic" || source == "random") return "ids as generated, evenly spread";
+  if (DeclarationOfDataset(source).is_generated) return "ids as generated, evenly spread";
   return "ids taken as evenly spread, one a bag: give --access_counts or --trace";
 }
 

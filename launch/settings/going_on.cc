@@ -11,6 +11,7 @@
 #include "launch/settings/schema_fields.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/table_fields.h"
+#include "sharding/rows/initialiser.h"
 
 namespace rowhouse {
 namespace {
@@ -90,7 +91,7 @@ void AddChangesOfTable(const std::string& table, const Words& before, const Word
   for (const auto& [name, value] : all) {
     if (ValueOf(before, name) == ValueOf(now, name)) continue;
     // It follows from the sizes of other tables, and only DLRM's numbers are drawn in order.
-    const bool is_drawn = ValueOf(now, "initialiser") == "dlrm";
+    const bool is_drawn = Initialisers().DeclarationOf(ValueOf(now, "initialiser")).draws_in_turn;
     if (name == "first_draw" && (!is_drawn || !changes->empty())) continue;
     changes->push_back(
         {fmt::format("table {}: {}", table, name), ValueOf(before, name), ValueOf(now, name)});

@@ -126,8 +126,8 @@ DenseOptimizerOptions DenseOptionsOf(const Settings& settings) {
   dense.options.own = OnlyDeclared(DenseOptimizers().OptionsOf(name), dense.options.own);
   if (training.dense_weight_decay >= 0.0) {
     dense.options.weight_decay = static_cast<float>(training.dense_weight_decay);
-  } else if (name == "adamw") {
-    dense.options.weight_decay = 0.01f;
+  } else if (const float own = DenseOptimizers().DeclarationOf(name).weight_decay; own > 0) {
+    dense.options.weight_decay = own;
   }
   for (const OptimizerOptionField& option : OptimizerOptionFields()) {
     float& value = dense.options.*option.member;

@@ -5,13 +5,15 @@
 #include <string_view>
 
 #include "common/nearest_name.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
 
 // A format may have columns of its own.
 bool NamesColumns(const Schema& schema) {
-  return schema.format == "delimited" || !schema.dense.empty() || !schema.categorical.empty();
+  return TextFormats().DeclarationOf(schema.format).names_columns || !schema.dense.empty() ||
+         !schema.categorical.empty();
 }
 
 std::vector<std::string> NamesOf(const std::vector<LogicalTable>& tables) {

@@ -26,7 +26,7 @@ std::set<std::string> StrategiesOf(const Settings& settings) {
     const std::string& own = settings.embedding.strategies[t];
     strategies.insert(own.empty() ? settings.sharding.strategy : own);
   }
-  if (strategies.empty()) strategies.insert("replicated");
+  if (strategies.empty()) strategies.insert(StrategyOnWorkers());
   return strategies;
 }
 

@@ -37,7 +37,7 @@ class Maker {
 
  private:
   std::string StrategyOf(size_t table) const {
-    if (tables_.on_workers[table]) return "replicated";
+    if (tables_.on_workers[table]) return StrategyOnWorkers();
     const std::string& own = tables_.strategies[table];
     return own.empty() ? options_.strategy : own;
   }

@@ -1,5 +1,7 @@
 #include "sharding/plans/strategy.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -159,6 +161,16 @@ Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner
     placed.slices.push_back(WholeTable(request.tables[t], owner[t]));
   }
   return placed;
+}
+
+const std::string& StrategyOnWorkers() {
+  static const std::string name = [] {
+    for (const std::string& strategy : ShardingStrategies().Names()) {
+      if (ShardingStrategies().DeclarationOf(strategy).copies_to_workers) return strategy;
+    }
+    LOG(FATAL) << "no strategy copies tables to the workers";
+  }();
+  return name;
 }
 
 }  // namespace rowhouse

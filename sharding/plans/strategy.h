@@ -79,6 +79,9 @@ struct NoStrategyOptions {};
 using StrategyRegistry = Registry<ShardingStrategy, NoStrategyOptions, StrategyDeclaration>;
 StrategyRegistry& ShardingStrategies();
 
+// The strategy that copies tables to the workers.
+const std::string& StrategyOnWorkers();
+
 // `own`: options that the strategy declares itself; Place finds them in request.options.own.
 template <typename Member>
 bool AddShardingStrategy(const std::string& name, StrategyDeclaration declaration,

@@ -11,8 +11,8 @@
 
 namespace rowhouse {
 
-Registry<Initialiser, InitialiserContext>& Initialisers() {
-  static Registry<Initialiser, InitialiserContext> registry("initialiser");
+InitialiserRegistry& Initialisers() {
+  static InitialiserRegistry registry("initialiser");
   return registry;
 }
 
@@ -36,14 +36,8 @@ constexpr InitialiserOption kOptions[] = {
      [](InitialiserOptions* o) { o->file.clear(); }},
 };
 
-std::map<std::string, std::vector<std::string>>& TakenByInitialiser() {
-  static std::map<std::string, std::vector<std::string>> taken;
-  return taken;
-}
-
 bool Takes(const std::string& initialiser, std::string_view option) {
-  const std::vector<std::string>& taken = TakenByInitialiser().at(initialiser);
-  return std::find(taken.begin(), taken.end(), option) != taken.end();
+  return std::ranges::count(Initialisers().DeclarationOf(initialiser).takes, option) > 0;
 }
 
 Result<std::shared_ptr<const NpyFile>> OpenFile(const TableSpec& table) {
@@ -65,16 +59,14 @@ Status CheckSameBytes(const TableSpec& table, const NpyFile& file, const std::st
 
 }  // namespace
 
-bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
-                    Registry<Initialiser, InitialiserContext>::Factory factory,
-                    std::vector<DeclaredOption> own) {
-  for (const std::string& option : takes) {
+bool AddInitialiser(const std::string& name, InitialiserDeclaration declaration,
+                    InitialiserRegistry::Factory factory, std::vector<DeclaredOption> own) {
+  for (const std::string& option : declaration.takes) {
     CHECK(std::any_of(std::begin(kOptions), std::end(kOptions),
                       [&option](const InitialiserOption& known) { return known.name == option; }))
         << "initialiser " << name << " takes " << option << ", which is none of the options";
   }
-  TakenByInitialiser()[name] = std::move(takes);
-  return Initialisers().Add(name, std::move(factory), std::move(own));
+  return Initialisers().Add(name, std::move(factory), std::move(own), std::move(declaration));
 }
 
 Status CheckInitialiserOptions(const TableSpec& table) {
@@ -83,7 +75,7 @@ Status CheckInitialiserOptions(const TableSpec& table) {
   for (const InitialiserOption& option : kOptions) {
     const std::string value = option.print(table.initialiser_options);
     if (value.empty() || Takes(table.initialiser, option.name)) continue;
-    const std::vector<std::string>& taken = TakenByInitialiser().at(table.initialiser);
+    const std::vector<std::string>& taken = Initialisers().DeclarationOf(table.initialiser).takes;
     return UsageError("table \"{}\": initialiser {} has no use for {}={}; it takes {}", table.name,
                       table.initialiser, option.name, value,
                       taken.empty() ? "no options" : fmt::format("{}", fmt::join(taken, ", ")));

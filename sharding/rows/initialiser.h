@@ -60,19 +60,25 @@ class Initialiser {
   virtual Status Fill(std::span<const RowId> rows, std::span<float> out) const = 0;
 };
 
-Registry<Initialiser, InitialiserContext>& Initialisers();
+// What an initialiser says of itself, for code that knows initialisers only by name.
+struct InitialiserDeclaration {
+  std::vector<std::string> takes = {};  // of initial_scale, initial_value and init_from
+  // All tables draw from one generator, one after the other, and dense layers after them, as DLRM
+  // does.
+  bool draws_in_turn = false;
+};
+using InitialiserRegistry = Registry<Initialiser, InitialiserContext, InitialiserDeclaration>;
+InitialiserRegistry& Initialisers();
 
-// Registers a member. `takes`: which of a table's options initial_scale, initial_value and
-// init_from it takes; `own`: the options that it declares itself.
-bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
-                    Registry<Initialiser, InitialiserContext>::Factory factory,
-                    std::vector<DeclaredOption> own = {});
+// Registers a member. `own`: the options that it declares itself.
+bool AddInitialiser(const std::string& name, InitialiserDeclaration declaration,
+                    InitialiserRegistry::Factory factory, std::vector<DeclaredOption> own = {});
 
 template <typename Member>
-bool AddInitialiser(const std::string& name, std::vector<std::string> takes,
+bool AddInitialiser(const std::string& name, InitialiserDeclaration declaration,
                     std::vector<DeclaredOption> own = {}) {
   return AddInitialiser(
-      name, std::move(takes),
+      name, std::move(declaration),
       [](const InitialiserContext& context) -> Result<std::unique_ptr<Initialiser>> {
         return std::unique_ptr<Initialiser>(std::make_unique<Member>(context));
       },

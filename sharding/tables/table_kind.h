@@ -95,6 +95,8 @@ struct KindDeclaration {
   // The option that says how many rows all ids share: a table with it takes any number of ids.
   // "": there is none; the number of rows follows from the number of ids.
   std::string rows_option = {};
+  // The option that says how many floats a row has of its own. "": there is none.
+  std::string width_option = {};
   // Options that the config digest leaves out, because no trained bit depends on them.
   std::vector<std::string> outside_digest = {};
   // `rowhouse plan --sizes` prints the largest table of this kind that fits into a memory, once for

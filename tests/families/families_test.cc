@@ -3,12 +3,16 @@
 // outside this folder knows their names.
 #include <gmock/gmock.h>
 
+#include "launch/calibrate/measured_kernel.h"
 #include "launch/command_line/command_line.h"
 #include "launch/plan/size_plan.h"
+#include "launch/prediction/plan_of_run.h"
+#include "launch/prediction/workload_of_run.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/yaml_config.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/store/row_store.h"
+#include "sharding/lab/cost/step_cost.h"
 #include "sharding/plans/job_spec.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/initialiser.h"
@@ -243,6 +247,33 @@ TEST(Families, SizesOfAKindAreAskedAsItDeclares) {
     if (one.kind == "folded") asked.push_back(one.options);
   }
   EXPECT_EQ(asked, (std::vector<KindOptions>{{{"fold", "2"}}, {{"fold", "4"}}}));
+}
+
+TEST(Families, ARunOfSampleMembersIsPredictedAndPlannedFor) {
+  Settings settings = Read(kConfig);
+  ASSERT_OK(settings.Validate());
+  const Workload workload = WorkloadOf(settings).value();
+  EXPECT_EQ(workload.storage.keeps.by_count, CachePolicies().DeclarationOf("dice").by_count);
+  const auto predict = [&] {
+    const Plan plan = PlanOf(settings, /*nodes=*/2, /*shards_per_node=*/1).value();
+    return PredictStep(workload, plan, ClusterOf(settings, 2, 1, 1), Machine::Typical()).value();
+  };
+  const StepCost cost = predict();
+  for (const double ms : {cost.phases.mlp, cost.phases.interaction, cost.phases.dense_update,
+                          cost.phases.pull, cost.phases.push, cost.ps[0].apply_ms}) {
+    EXPECT_GT(ms, 0);
+    EXPECT_LT(ms, 10);
+  }
+  settings.sharding.plan = "auto";
+  EXPECT_LE(predict().ms, cost.ms);
+}
+
+TEST(Families, ACalibrationMeasuresSampleMembers) {
+  const std::vector<std::string> kernels = MeasuredKernels().Names();
+  for (const char* const kernel :
+       {"update_sign", "dense_update_sign", "interaction_scaled_sum", "data_pulse"}) {
+    EXPECT_THAT(kernels, Contains(kernel));
+  }
 }
 
 }  // namespace

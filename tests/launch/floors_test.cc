@@ -112,9 +112,7 @@ const std::vector<Home> kHomes = {
     {"MPI",
      "mpi.h",
      {"worker/mpi/mpi_", "launch/hosts/cluster.", "launch/command_line/version.cc"}},
-    {"gflags",
-     "gflags/",
-     {"launch/settings/flags.", "launch/settings/command_line.", "launch/command_line/help.cc"}},
+    {"gflags", "gflags/", {"launch/command_line/"}},
     {"yaml-cpp", "yaml-cpp/", {"launch/settings/yaml_"}},
 };
 

@@ -139,6 +139,8 @@ struct DatasetDeclaration {
   // Of options that do not fit together, before the source is opened. (OK)
   Status (*check)(const DatasetOptions& options) = nullptr;
   bool is_generated = false;  // opening it is quick and needs no file
+  // Train samples of an epoch, known before it is opened. (0: unknown)
+  uint64_t (*train_samples)(const DatasetOptions& options) = nullptr;
   // Mean number of ids in a bag of a table of so many rows. (1)
   double (*mean_bag_length)(const DatasetOptions& options, uint64_t rows) = nullptr;
   // How ids are spread over the rows of a table (worker/data/zipf.h). (0: evenly)

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "sharding/rows/initialiser.h"
 #include "worker/dense/xavier.h"
 
 namespace rowhouse {
@@ -12,7 +13,8 @@ namespace {
 uint64_t DrawsOf(const std::vector<TableSpec>& tables) {
   uint64_t draws = 0;
   for (const TableSpec& table : tables) {
-    if (table.initialiser == "dlrm") draws += table.rows * table.dim;
+    if (!Initialisers().DeclarationOf(table.initialiser).draws_in_turn) continue;
+    draws += table.rows * table.dim;
   }
   return draws;
 }

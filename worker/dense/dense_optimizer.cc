@@ -20,8 +20,9 @@ std::span<const float> DenseOptimizer::Decayed(std::span<const float> gradients,
   return decayed_;
 }
 
-Registry<DenseOptimizer, DenseOptimizerOptions>& DenseOptimizers() {
-  static Registry<DenseOptimizer, DenseOptimizerOptions> registry("dense optimizer");
+Registry<DenseOptimizer, DenseOptimizerOptions, DenseOptimizerDeclaration>& DenseOptimizers() {
+  static Registry<DenseOptimizer, DenseOptimizerOptions, DenseOptimizerDeclaration> registry(
+      "dense optimizer");
   return registry;
 }
 

@@ -60,20 +60,24 @@ class DenseOptimizer {
 // adagrad as rowwise_adagrad, as in DLRM, and as ftrl, as in Wide & Deep (Cheng et al., 2016); adam
 // as lazy_adam, as SparseAdam is used. Other row optimizers name their dense optimizer when they
 // register (AddOptimizer).
-Registry<DenseOptimizer, DenseOptimizerOptions>& DenseOptimizers();
+struct DenseOptimizerDeclaration {
+  float weight_decay = 0;  // where no setting says otherwise
+};
+Registry<DenseOptimizer, DenseOptimizerOptions, DenseOptimizerDeclaration>& DenseOptimizers();
 
 // Registers a Member, whose kTakes lists the shared options that it takes. `own`: the options that
 // it declares itself; one named "decay" is `optimizer_decay` of the run. If the row optimizer of
 // this name declares it, too (sharding/rows/optimizer.h), both are one option.
 template <typename Member>
-bool AddDenseOptimizer(const std::string& name, std::vector<DeclaredOption> own = {}) {
+bool AddDenseOptimizer(const std::string& name, std::vector<DeclaredOption> own = {},
+                       DenseOptimizerDeclaration declaration = {}) {
   return DenseOptimizers().Add(
       name,
       [name](const DenseOptimizerOptions& options) -> Result<std::unique_ptr<DenseOptimizer>> {
         RETURN_IF_ERROR(CheckTaken(name, options.options, Member::kTakes));
         return std::unique_ptr<DenseOptimizer>(std::make_unique<Member>(options));
       },
-      std::move(own));
+      std::move(own), declaration);
 }
 
 }  // namespace rowhouse

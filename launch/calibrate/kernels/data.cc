@@ -1,5 +1,6 @@
 // data_<source> (samples, ids): making samples with so many ids each, over 26 tables at most, of
-// data that are generated: synthetic (Zipf 1.05), synthetic_uniform, random.
+// every source that generates them; data_<source>_uniform: with evenly spread ids, of one that
+// spreads them by a law.
 #include <algorithm>
 
 #include "launch/calibrate/measured_kernel.h"
@@ -9,12 +10,13 @@
 namespace rowhouse {
 namespace {
 
-constexpr const char* kUniform = "synthetic_uniform";
-
 class Data final : public MeasuredKernel {
  public:
-  explicit Data(std::string name) : name_(std::move(name)) {}
-  std::vector<std::string> figures() const override { return {"data_" + name_}; }
+  Data(std::string source, bool is_uniform) : source_(std::move(source)), is_uniform_(is_uniform) {}
+  static std::string NameOf(const std::string& source, bool is_uniform) {
+    return "data_" + source + (is_uniform ? "_uniform" : "");
+  }
+  std::vector<std::string> figures() const override { return {NameOf(source_, is_uniform_)}; }
   std::vector<KernelAxis> grid() const override {
     return {{"samples", {1, 64, 1024, 4096}}, {"ids", {1, 8, 26, 260}}};
   }
@@ -31,8 +33,8 @@ class Data final : public MeasuredKernel {
     options.flags = {{"synthetic_bag_length", bag},
                      {"num_indices_per_lookup", bag},
                      {"num_indices_per_lookup_fixed", "true"}};
-    if (name_ == kUniform) options.flags["zipf_exponent"] = "0";
-    ASSIGN_OR_RETURN(data_, Datasets().Make(name_ == kUniform ? "synthetic" : name_, options));
+    if (is_uniform_) options.flags["zipf_exponent"] = "0";
+    ASSIGN_OR_RETURN(data_, Datasets().Make(source_, options));
     turn_ = 0;
     return Measure().status();
   }
@@ -43,7 +45,8 @@ class Data final : public MeasuredKernel {
   }
 
  private:
-  const std::string name_;
+  const std::string source_;
+  const bool is_uniform_;
   size_t samples_ = 0;
   uint64_t turn_ = 0;
   std::unique_ptr<Dataset> data_;
@@ -51,11 +54,17 @@ class Data final : public MeasuredKernel {
 };
 
 REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  for (const char* name : {"synthetic", kUniform, "random"}) {
-    kernels.Add(std::string("data_") + name,
-                [name](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
-                  return std::unique_ptr<MeasuredKernel>(std::make_unique<Data>(name));
-                });
+  for (const std::string& source : Datasets().Names()) {
+    const DatasetDeclaration& declaration = DeclarationOfDataset(source);
+    if (!declaration.is_generated) continue;
+    for (const bool is_uniform : {false, true}) {
+      if (is_uniform && declaration.zipf_exponent == nullptr) continue;
+      kernels.Add(
+          Data::NameOf(source, is_uniform),
+          [=](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
+            return std::unique_ptr<MeasuredKernel>(std::make_unique<Data>(source, is_uniform));
+          });
+    }
   }
 }));
 

@@ -37,7 +37,8 @@ class ConstantInitialiser final : public Initialiser {
   const float value_;
 };
 
-REGISTER_MEMBER(AddInitialiser("constant", {"initial_value"}, &ConstantInitialiser::Make));
+REGISTER_MEMBER(AddInitialiser("constant", {.takes = {"initial_value"}},
+                               &ConstantInitialiser::Make));
 
 }  // namespace
 }  // namespace rowhouse

@@ -77,7 +77,7 @@ class CounterInitialiser final : public Initialiser {
   const float scale_;
 };
 
-REGISTER_MEMBER(AddInitialiser<CounterInitialiser>("counter", {"initial_scale"}));
+REGISTER_MEMBER(AddInitialiser<CounterInitialiser>("counter", {.takes = {"initial_scale"}}));
 
 }  // namespace
 }  // namespace rowhouse

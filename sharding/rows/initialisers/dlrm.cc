@@ -77,7 +77,7 @@ Status DlrmInitialiser::Fill(std::span<const RowId> rows, std::span<float> out) 
   return OkStatus();
 }
 
-REGISTER_MEMBER(AddInitialiser("dlrm", {}, &DlrmInitialiser::Make));
+REGISTER_MEMBER(AddInitialiser("dlrm", {.draws_in_turn = true}, &DlrmInitialiser::Make));
 
 }  // namespace
 }  // namespace rowhouse

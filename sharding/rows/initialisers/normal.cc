@@ -54,7 +54,7 @@ class NormalInitialiser final : public Initialiser {
   const double deviation_;
 };
 
-REGISTER_MEMBER(AddInitialiser<NormalInitialiser>("normal", {"initial_scale"}));
+REGISTER_MEMBER(AddInitialiser<NormalInitialiser>("normal", {.takes = {"initial_scale"}}));
 
 }  // namespace
 }  // namespace rowhouse

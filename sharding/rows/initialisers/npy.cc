@@ -63,7 +63,7 @@ class NpyInitialiser final : public Initialiser {
   const std::shared_ptr<const NpyFile> file_;
 };
 
-REGISTER_MEMBER(AddInitialiser("npy", {"init_from"}, &NpyInitialiser::Make));
+REGISTER_MEMBER(AddInitialiser("npy", {.takes = {"init_from"}}, &NpyInitialiser::Make));
 
 }  // namespace
 }  // namespace rowhouse

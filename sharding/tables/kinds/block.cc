@@ -44,8 +44,9 @@ std::vector<KindOptions> BlockSizes(uint32_t dim, const KindOptions& of_model) {
   return {{{"block_dim", given != of_model.end() ? given->second : fmt::format("{}", width)}}};
 }
 
-REGISTER_MEMBER(AddTableKind("block", {.options = {"block_dim"}, .sizes_to_ask = &BlockSizes},
-                             &Block::Make));
+REGISTER_MEMBER(AddTableKind(
+    "block", {.options = {"block_dim"}, .width_option = "block_dim", .sizes_to_ask = &BlockSizes},
+    &Block::Make));
 
 }  // namespace
 }  // namespace rowhouse

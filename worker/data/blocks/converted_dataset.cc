@@ -11,6 +11,7 @@
 #include "worker/data/blocks/sample_split.h"
 #include "worker/data/mapping/preprocessing.h"
 #include "worker/data/mapping/schema_json.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -134,7 +135,9 @@ Status CheckHasDays(const DataDirectory& data, const DatasetOptions& options) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const auto preprocessing, Preprocessing::Open(data.path()));
-  if (preprocessing->schema().format != "criteo") return OkStatus();
+  if (!TextFormats().DeclarationOf(preprocessing->schema().format).may_drop_lines) {
+    return OkStatus();
+  }
   return UsageError(
       "\"{}\" was converted by an earlier version, which did not keep where the seven days of "
       "test_split=dlrm end; where lines were dropped (data_sub_sample_rate) it cut other days than "

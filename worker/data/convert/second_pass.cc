@@ -6,6 +6,7 @@
 #include "worker/data/convert/ordered_chunks.h"
 #include "worker/data/convert/passes.h"
 #include "worker/data/text/text_chunks.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -210,7 +211,7 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
   if (writer->samples() == 0) {
     return UsageError("\"{}\" is empty: there is nothing to train on", options.files.front());
   }
-  if (format.may_drop_lines() && origins.size() == 1) {
+  if (TextFormats().DeclarationOf(format.schema().format).may_drop_lines && origins.size() == 1) {
     origins[0].day_samples = DaySizes(origins[0].samples);
   }
   if (format.drops_lines() && origins.size() == 1) {

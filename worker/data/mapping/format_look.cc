@@ -1,33 +1,14 @@
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <regex>
 
-#include "worker/data/criteo_line.h"
 #include "worker/data/dataset.h"
 #include "worker/data/mapping/inference.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
 
 using Use = InferredColumn::Use;
-
-// A number, then pairs such as 3:0.5.
-bool IsLibsvm(std::string_view line) {
-  static const std::regex kLine(
-      "[+-]?[0-9.eE+-]+([ \\t]+qid:[0-9]+)?([ \\t]+[0-9]+:[0-9.eE+-]+)+[ \\t]*(#.*)?\\r?");
-  return line.size() < 10000 && std::regex_match(line.begin(), line.end(), kLine);
-}
-
-bool IsMovieLens(const std::filesystem::path& file, std::string_view line) {
-  static const std::regex kNames("u\\.data|u[1-5ab]\\.(base|test)|ratings\\.dat");
-  const std::string name = file.filename();
-  if (std::regex_match(name, kNames)) return true;
-  if (name == "ratings.csv") return line.starts_with("userId,movieId,rating");
-  return name.ends_with(".inter") && line.find("user_id:") != std::string_view::npos &&
-         line.find("item_id:") != std::string_view::npos &&
-         line.find("rating:") != std::string_view::npos;
-}
 
 // What the samples of one format have in each column.
 class FormatLooker {
@@ -38,7 +19,7 @@ class FormatLooker {
   Result<Inferred> Look() {
     ASSIGN_OR_RETURN(format_, Make(Schema{.format = name_}));
     schema_ = format_->schema();
-    if (name_ == "movielens") RETURN_IF_ERROR(AddFeatures());
+    if (!declaration_.beside.empty()) RETURN_IF_ERROR(AddColumnsBeside());
     tokens_.resize(schema_.categorical.size());
     missing_.resize(schema_.categorical.size());
     missing_numbers_.resize(schema_.dense.size());
@@ -60,11 +41,12 @@ class FormatLooker {
     return MakeTextFormat(name_, options, files_);
   }
 
-  // A pair of a user and a movie tells nothing of another one: what users do and where they live
-  // does.
-  Status AddFeatures() {
-    std::erase_if(schema_.categorical, [](const auto& c) { return c.name == "user_item"; });
-    for (const char* const name : {"occupation", "zip_code"}) {
+  // Columns of files that need not lie beside the data.
+  Status AddColumnsBeside() {
+    std::erase_if(schema_.categorical, [&](const auto& column) {
+      return std::ranges::count(declaration_.not_guessed, column.name) > 0;
+    });
+    for (const std::string& name : declaration_.beside) {
       Schema more = schema_;
       more.categorical.push_back({.name = name});
       if (Make(more).ok()) schema_ = more;
@@ -123,8 +105,7 @@ class FormatLooker {
     for (size_t k = 0; k < schema_.categorical.size(); ++k) {
       InferredColumn column{.use = Use::kCategorical, .name = schema_.categorical[k].name};
       column.categorical = schema_.categorical[k];
-      // Files of users need not lie beside the ratings.
-      if (name_ == "movielens" && tokens_[k].occurrences() == 0) continue;
+      if (!declaration_.beside.empty() && tokens_[k].occurrences() == 0) continue;
       column.categorical.missing_row = missing_[k] > 0 && column.categorical.separator.empty();
       ChooseIds(tokens_[k], size_, &column);
       if (missing_[k] > 0) column.why += fmt::format("; missing {} times", missing_[k]);
@@ -135,6 +116,7 @@ class FormatLooker {
   }
 
   const std::string name_;
+  const TextFormatDeclaration& declaration_ = TextFormats().DeclarationOf(name_);
   const std::vector<std::string> files_;
   const uint64_t most_bytes_;
   std::unique_ptr<TextFormat> format_;
@@ -150,10 +132,11 @@ class FormatLooker {
 std::string GuessFormat(const std::string& file, std::string_view head) {
   std::string_view line = head.substr(0, head.find('\n'));
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (IsMovieLens(file, line)) return "movielens";
-  CriteoLine criteo;
-  if (ParseCriteoLine(line, &criteo).ok()) return "criteo";
-  return IsLibsvm(line) ? "libsvm" : "";
+  for (const std::string& format : TextFormats().Names()) {
+    const auto looks_so = TextFormats().DeclarationOf(format).looks_so;
+    if (looks_so != nullptr && looks_so(file, line)) return format;
+  }
+  return "";
 }
 
 Result<Inferred> InferByFormat(const std::string& format, const std::vector<std::string>& files,

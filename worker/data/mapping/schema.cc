@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/nearest_name.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -95,7 +96,8 @@ Status CheckDelimited(const Schema& schema) {
 }  // namespace
 
 Status CheckSchema(const Schema& schema) {
-  if (schema.format == "delimited") RETURN_IF_ERROR(CheckDelimited(schema));
+  if (TextFormats().DeclarationOf(schema.format).names_columns)
+    RETURN_IF_ERROR(CheckDelimited(schema));
   RETURN_IF_ERROR(CheckUses(schema));
   for (const CategoricalColumn& column : schema.categorical) {
     RETURN_IF_ERROR(CheckCategorical(column));

@@ -140,7 +140,6 @@ class CriteoFormat final : public TextFormat {
 
   const Schema& schema() const override { return schema_; }
   bool drops_lines() const override { return draws_ != nullptr; }
-  bool may_drop_lines() const override { return true; }
 
   Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
     const char* at = chunk.bytes.data();
@@ -233,7 +232,13 @@ Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options)
   return std::unique_ptr<TextFormat>(std::make_unique<CriteoFormat>(options, std::move(schema)));
 }
 
-REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate}) &&
+bool LooksLikeCriteo(const std::string&, std::string_view line) {
+  CriteoLine parsed;
+  return ParseCriteoLine(line, &parsed).ok();
+}
+
+REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate},
+                                  {.may_drop_lines = true, .looks_so = &LooksLikeCriteo}) &&
                 AddTextDataset("criteo", {.options = {kSubSampleRate},
                                           .flags = {kDataSet, kIdMapping, kMaxIndRange}}));
 

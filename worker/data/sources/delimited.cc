@@ -129,7 +129,8 @@ Result<std::unique_ptr<TextFormat>> OpenDelimited(const TextFormatOptions& optio
   return std::unique_ptr<TextFormat>(std::move(format));
 }
 
-REGISTER_MEMBER(TextFormats().Add("delimited", OpenDelimited) && AddTextDataset("delimited"));
+REGISTER_MEMBER(TextFormats().Add("delimited", OpenDelimited, {}, {.names_columns = true}) &&
+                AddTextDataset("delimited"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -10,6 +10,7 @@
 // dense ones are then left out. Queries are left out.
 #include <algorithm>
 #include <limits>
+#include <regex>
 #include <unordered_map>
 
 #include "worker/data/convert/prepared_text.h"
@@ -177,7 +178,15 @@ Result<std::unique_ptr<TextFormat>> OpenLibsvm(const TextFormatOptions& options)
       std::make_unique<LibsvmFormat>(std::move(schema), std::move(label), options.needs_label));
 }
 
-REGISTER_MEMBER(TextFormats().Add("libsvm", OpenLibsvm) && AddTextDataset("libsvm"));
+// A number, then pairs such as 3:0.5.
+bool LooksLikeLibsvm(const std::string&, std::string_view line) {
+  static const std::regex kLine(
+      "[+-]?[0-9.eE+-]+([ \\t]+qid:[0-9]+)?([ \\t]+[0-9]+:[0-9.eE+-]+)+[ \\t]*(#.*)?\\r?");
+  return line.size() < 10000 && std::regex_match(line.begin(), line.end(), kLine);
+}
+
+REGISTER_MEMBER(TextFormats().Add("libsvm", OpenLibsvm, {}, {.looks_so = &LooksLikeLibsvm}) &&
+                AddTextDataset("libsvm"));
 
 }  // namespace
 }  // namespace rowhouse

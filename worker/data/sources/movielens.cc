@@ -13,6 +13,7 @@
 //   out.
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 
 #include "worker/data/convert/prepared_text.h"
 #include "worker/data/text/movielens_files.h"
@@ -212,7 +213,22 @@ void ChooseTest(DatasetOptions* options) {
   options->test_fraction = 0.2;
 }
 
-REGISTER_MEMBER(TextFormats().Add("movielens", MovieLensFormat::Open) &&
+bool LooksLikeMovieLens(const std::string& file, std::string_view line) {
+  static const std::regex kNames("u\\.data|u[1-5ab]\\.(base|test)|ratings\\.dat");
+  const std::string name = std::filesystem::path(file).filename();
+  if (std::regex_match(name, kNames)) return true;
+  if (name == "ratings.csv") return line.starts_with("userId,movieId,rating");
+  return name.ends_with(".inter") && line.find("user_id:") != std::string_view::npos &&
+         line.find("item_id:") != std::string_view::npos &&
+         line.find("rating:") != std::string_view::npos;
+}
+
+// A pair of a user and a movie tells nothing of another one: what users do and where they live
+// does.
+REGISTER_MEMBER(TextFormats().Add("movielens", MovieLensFormat::Open, {},
+                                  {.looks_so = &LooksLikeMovieLens,
+                                   .not_guessed = {"user_item"},
+                                   .beside = {"occupation", "zip_code"}}) &&
                 AddTextDataset("movielens",
                                {.adjust = &ChooseTest, .why_untested = [](const DatasetOptions&) {
                                   return std::string();

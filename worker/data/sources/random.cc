@@ -65,13 +65,16 @@ struct RandomFlags {
   const double min, max, mean, sigma;
 };
 
+// DLRM's num_batches counts where it is given.
+uint64_t RandomSamples(const DatasetOptions& options) {
+  return options.num_batches > 0 ? options.num_batches * options.mini_batch_size
+                                 : options.data_size;
+}
+
 class RandomData final : public Dataset {
  public:
   explicit RandomData(const DatasetOptions& options)
-      : options_(options),
-        train_samples_(options.num_batches > 0 ? options.num_batches * options.mini_batch_size
-                                               : options.data_size),
-        flags_(options.flags) {}
+      : options_(options), train_samples_(RandomSamples(options)), flags_(options.flags) {}
 
   uint64_t train_samples() const override { return train_samples_; }
   uint64_t test_samples() const override { return 0; }
@@ -258,6 +261,7 @@ REGISTER_MEMBER(AddDataset("random",
                            {.flags = {kMostIds, kFixed, kRound, kDist, kMin, kMax, kMu, kSigma},
                             .check = &CheckBounds,
                             .is_generated = true,
+                            .train_samples = &RandomSamples,
                             .mean_bag_length = &RandomMeanLength,
                             .why_untested =
                                 [](const DatasetOptions&) {

@@ -283,6 +283,7 @@ REGISTER_MEMBER(AddDataset(
     "synthetic",
     {.flags = {kTestSamples, kExponent, kEffectScale, kBagIds, kBagFixed, kWeights},
      .is_generated = true,
+     .train_samples = [](const DatasetOptions& options) { return options.data_size; },
      .mean_bag_length = &SyntheticMeanLength,
      .zipf_exponent = [](const DatasetOptions& options) { return kExponent.RealIn(options.flags); },
      .hottest_ids = &HottestIdsOf,

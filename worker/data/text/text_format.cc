@@ -5,8 +5,8 @@
 
 namespace rowhouse {
 
-Registry<TextFormat, TextFormatOptions>& TextFormats() {
-  static Registry<TextFormat, TextFormatOptions> registry("text format");
+Registry<TextFormat, TextFormatOptions, TextFormatDeclaration>& TextFormats() {
+  static Registry<TextFormat, TextFormatOptions, TextFormatDeclaration> registry("text format");
   return registry;
 }
 

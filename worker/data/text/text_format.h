@@ -75,16 +75,24 @@ class TextFormat {
   // (worker/data/blocks/sample_split.h) are then cut by lines.
   virtual bool drops_lines() const { return false; }
 
-  // Whether an option makes it drop lines. Converted data then have days in any case, so that those
-  // of a version that cut them otherwise are known by having none.
-  virtual bool may_drop_lines() const { return false; }
-
   // Overwrites *raw with the samples of the chunk, in order; appends bad records to *bad. An error
   // is one that leaving out a line does not mend: a header that lacks a column.
   virtual Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const = 0;
 };
 
-Registry<TextFormat, TextFormatOptions>& TextFormats();
+// What a format says of itself, for code that knows formats only by name.
+struct TextFormatDeclaration {
+  bool names_columns = false;  // the schema says which columns there are; others have their own
+  // An option makes it drop lines. Converted data then have days in any case, so that those of a
+  // version that cut them otherwise are known by having none.
+  bool may_drop_lines = false;
+  // Whether a file is of this format, by its name and its first line. Of no two formats. (no)
+  bool (*looks_so)(const std::string& file, std::string_view line) = nullptr;
+  // Of its own columns, features that a guessed schema begins without, and columns of files beside
+  // the data, which it has if they are there and have values.
+  std::vector<std::string> not_guessed = {}, beside = {};
+};
+Registry<TextFormat, TextFormatOptions, TextFormatDeclaration>& TextFormats();
 
 // The format that the text source `source` reads `files` (ExpandFiles) by, with the settings of a
 // run: the schema's, if one is given, else the one of the source's own name. kUsage if `source` has

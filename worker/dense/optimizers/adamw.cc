@@ -35,7 +35,7 @@ class AdamW final : public DenseOptimizer {
   std::vector<float> moments_;  // all means, then all mean squares
 };
 
-REGISTER_MEMBER(AddDenseOptimizer<AdamW>("adamw"));
+REGISTER_MEMBER(AddDenseOptimizer<AdamW>("adamw", {}, {.weight_decay = 0.01f}));
 
 }  // namespace
 }  // namespace rowhouse
