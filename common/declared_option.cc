@@ -21,11 +21,8 @@ std::string RangeText(const std::string& what, const std::string& min, const std
 }  // namespace
 
 DeclaredOption DeclaredOption::Bool(std::string name, bool otherwise, std::string help) {
-  DeclaredOption option;
-  option.name_ = std::move(name);
+  DeclaredOption option = Text(std::move(name), otherwise ? "true" : "false", std::move(help));
   option.type_ = Type::kBool;
-  option.default_ = otherwise ? "true" : "false";
-  option.help_ = std::move(help);
   option.expected_ = "true or false";
   option.words_ = {"true", "false"};
   return option;
@@ -33,11 +30,8 @@ DeclaredOption DeclaredOption::Bool(std::string name, bool otherwise, std::strin
 
 DeclaredOption DeclaredOption::Whole(std::string name, uint64_t otherwise, uint64_t min,
                                      uint64_t max, std::string help) {
-  DeclaredOption option;
-  option.name_ = std::move(name);
+  DeclaredOption option = Text(std::move(name), fmt::format("{}", otherwise), std::move(help));
   option.type_ = Type::kWhole;
-  option.default_ = fmt::format("{}", otherwise);
-  option.help_ = std::move(help);
   option.expected_ = RangeText("a whole number", fmt::format("{}", min), fmt::format("{}", max),
                                max != UINT64_MAX && max != UINT32_MAX);
   option.min_whole_ = min;
@@ -47,11 +41,8 @@ DeclaredOption DeclaredOption::Whole(std::string name, uint64_t otherwise, uint6
 
 DeclaredOption DeclaredOption::Integer(std::string name, int64_t otherwise, int64_t min,
                                        std::string help) {
-  DeclaredOption option;
-  option.name_ = std::move(name);
+  DeclaredOption option = Text(std::move(name), fmt::format("{}", otherwise), std::move(help));
   option.type_ = Type::kInteger;
-  option.default_ = fmt::format("{}", otherwise);
-  option.help_ = std::move(help);
   option.expected_ = RangeText("a whole number", fmt::format("{}", min), "", false);
   option.min_integer_ = min;
   return option;
@@ -59,11 +50,8 @@ DeclaredOption DeclaredOption::Integer(std::string name, int64_t otherwise, int6
 
 DeclaredOption DeclaredOption::Real(std::string name, double otherwise, double min, double max,
                                     std::string help) {
-  DeclaredOption option;
-  option.name_ = std::move(name);
+  DeclaredOption option = Text(std::move(name), fmt::format("{}", otherwise), std::move(help));
   option.type_ = Type::kReal;
-  option.default_ = fmt::format("{}", otherwise);
-  option.help_ = std::move(help);
   using Limits = std::numeric_limits<double>;
   option.expected_ = min == Limits::lowest() ? "a number"
                      : min == Limits::min()
@@ -89,11 +77,8 @@ DeclaredOption DeclaredOption::Float(std::string name, float otherwise, float mi
 DeclaredOption DeclaredOption::Choice(std::string name, std::vector<std::string> words,
                                       std::string help) {
   CHECK(!words.empty()) << name;
-  DeclaredOption option;
-  option.name_ = std::move(name);
+  DeclaredOption option = Text(std::move(name), words.front(), std::move(help));
   option.type_ = Type::kChoice;
-  option.default_ = words.front();
-  option.help_ = std::move(help);
   option.expected_ = fmt::format("one of {}", fmt::join(words, ", "));
   option.words_ = std::move(words);
   return option;
