@@ -15,9 +15,8 @@
 #include "common/wire/prefetch.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
-#include "sharding/plans/job_spec.h"
-#include "sharding/plans/plan_maker.h"
 #include "tests/testing/process.h"
+#include "tests/testing/small_job.h"
 
 namespace rowhouse {
 namespace {
@@ -42,21 +41,6 @@ size_t OpenFiles(pid_t pid) {
   return static_cast<size_t>(std::distance(begin(all), end(all)));
 }
 
-JobSpec Job() {
-  TableSpec table;
-  table.name = "t";
-  table.rows = kFloodedRows;
-  table.dim = kDim;
-  JobSpec job;
-  job.job_id = kJob;
-  job.model_id = "m";
-  job.config_digest = "c";
-  job.workers = 2;
-  job.tables = {table};
-  job.plan = MakeRowWisePlan(job.tables, 1);
-  return job;
-}
-
 class FloodedNode : public testing::Test {
  protected:
   void SetUp() override {
@@ -73,7 +57,8 @@ class FloodedNode : public testing::Test {
     const std::string key = ReadFile(key_file).value().substr(0, 64);
     security_ = {.kind = Security::Kind::kPlain, .key = key};
     transport_ = NewTransport();
-    const HelloRequest hello{.host = "here", .node = 0, .job_json = Job().ToJsonText()};
+    const HelloRequest hello{
+        .host = "here", .node = 0, .job_json = SmallJob(kJob, kFloodedRows, kDim).ToJsonText()};
     const Message answer = Ask(endpoint_, EncodeMessage(HeaderOf<HelloRequest>(), hello));
     const HelloReply reply = DecodeBody<HelloReply>(answer).value();
     ASSERT_EQ(reply.code, 0) << reply.message;

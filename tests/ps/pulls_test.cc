@@ -28,6 +28,15 @@ class PullsTest : public ShardRooms {
                                                            .prefetches = *prefetches_,
                                                            .pushes = *pushes_});
   }
+  // A row is 64 KiB.
+  static TableSpec WideTable() {
+    TableSpec table;
+    table.name = "t";
+    table.rows = 64;
+    table.dim = 1 << 14;
+    table.optimizer = "sgd";
+    return table;
+  }
   static PullTask TaskOf(uint64_t step, const std::vector<uint64_t>& rows, bool eval) {
     PullTask task{.request = {.peer = "peer", .header = {.step = step}}, .eval = eval};
     task.tables = {{.table = 0, .rows = static_cast<uint32_t>(rows.size())}};
@@ -151,12 +160,7 @@ TEST_F(PullsTest, AWorkerThatPullsWithoutEndIsRefusedAndOthersAreNot) {
 
 // Answers are made a few megabytes at a time: the driver sends them before it asks for others.
 TEST_F(PullsTest, AnswersOfManyPullsAreNotInMemoryAtOnce) {
-  TableSpec wide;
-  wide.name = "t";
-  wide.rows = 64;
-  wide.dim = 1 << 14;
-  wide.optimizer = "sgd";
-  OpenPulls({.cache_bytes = uint64_t{16} << 20}, {wide});
+  OpenPulls({.cache_bytes = uint64_t{16} << 20}, {WideTable()});
   std::vector<uint64_t> rows(48);  // 3 MiB of weights
   std::iota(rows.begin(), rows.end(), 0u);
   for (int pull = 0; pull < 4; ++pull) EXPECT_OK(pulls_->Park(TaskOf(0, rows, /*eval=*/true)));
@@ -169,14 +173,9 @@ TEST_F(PullsTest, AnswersOfManyPullsAreNotInMemoryAtOnce) {
 // Under a memory limit an answer is charged until its frames are freed, which is when they are
 // sent.
 TEST_F(PullsTest, APullWaitsForTheAnswersBeforeItToBeSent) {
-  TableSpec wide;
-  wide.name = "t";
-  wide.rows = 64;
-  wide.dim = 1 << 14;
-  wide.optimizer = "sgd";
   constexpr uint64_t kAnswerBytes = uint64_t{3} << 20;
   const auto memory = std::make_shared<AnswerMemory>(kAnswerBytes + 1, /*workers=*/1);
-  OpenPulls({.cache_bytes = uint64_t{16} << 20, .answer_memory = memory}, {wide});
+  OpenPulls({.cache_bytes = uint64_t{16} << 20, .answer_memory = memory}, {WideTable()});
   std::vector<uint64_t> rows(48);
   std::iota(rows.begin(), rows.end(), 0u);
   for (int pull = 0; pull < 2; ++pull) EXPECT_OK(pulls_->Park(TaskOf(0, rows, /*eval=*/true)));
@@ -197,14 +196,10 @@ TEST_F(PullsTest, APullWaitsForTheAnswersBeforeItToBeSent) {
 
 // A worker that does not read has its share of the answers, and leaves the others theirs.
 TEST_F(PullsTest, AWorkerThatDoesNotReadDoesNotKeepOthersWaiting) {
-  TableSpec wide;
-  wide.name = "t";
-  wide.rows = 64;
-  wide.dim = 1 << 14;
-  wide.optimizer = "sgd";
   constexpr uint64_t kAnswerBytes = uint64_t{1} << 20;
   const auto memory = std::make_shared<AnswerMemory>(4 * kAnswerBytes, /*workers=*/2);
-  OpenPulls({.workers = 2, .cache_bytes = uint64_t{16} << 20, .answer_memory = memory}, {wide});
+  OpenPulls({.workers = 2, .cache_bytes = uint64_t{16} << 20, .answer_memory = memory},
+            {WideTable()});
   std::vector<uint64_t> rows(16);
   std::iota(rows.begin(), rows.end(), 0u);
   const auto pull = [&](uint32_t worker) {

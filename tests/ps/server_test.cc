@@ -9,8 +9,8 @@
 #include "common/transport/peer_name.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
-#include "sharding/plans/plan_maker.h"
 #include "sharding/rows/initialiser.h"
+#include "tests/testing/small_job.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -29,21 +29,7 @@ class ServerTest : public testing::Test {
  protected:
   ~ServerTest() override { Stop(); }
 
-  // A job of two workers and one shard.
-  static JobSpec Job() {
-    TableSpec table;
-    table.name = "t";
-    table.rows = kServedRows;
-    table.dim = 1;
-    JobSpec job;
-    job.job_id = kServedJob;
-    job.model_id = "m";
-    job.config_digest = "c";
-    job.workers = 2;
-    job.tables = {table};
-    job.plan = MakeRowWisePlan(job.tables, 1);
-    return job;
-  }
+  static JobSpec Job() { return SmallJob(kServedJob, kServedRows, /*dim=*/1); }
 
   void Start(ReadablePlaces readable = {}, uint64_t memory_limit_mb = 0) {
     node_ = transport_->Listen("inproc://node").value();

@@ -1,0 +1,24 @@
+// SmallJob: the job of one table, two workers and one shard that tests give a PS node by hand.
+#pragma once
+
+#include "sharding/plans/job_spec.h"
+#include "sharding/plans/plan_maker.h"
+
+namespace rowhouse {
+
+inline JobSpec SmallJob(uint64_t job_id, uint64_t rows, uint32_t dim) {
+  TableSpec table;
+  table.name = "t";
+  table.rows = rows;
+  table.dim = dim;
+  JobSpec job;
+  job.job_id = job_id;
+  job.model_id = "m";
+  job.config_digest = "c";
+  job.workers = 2;
+  job.tables = {table};
+  job.plan = MakeRowWisePlan(job.tables, 1);
+  return job;
+}
+
+}  // namespace rowhouse
