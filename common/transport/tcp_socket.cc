@@ -92,11 +92,14 @@ Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port) {
   return result;
 }
 
-Status TryConnect(const std::string& endpoint, int deadline_ms) {
-  constexpr std::string_view kScheme = "tcp://";
+namespace {
+
+// Connects and closes at once. OK, or the reason; `*refused`: it was ECONNREFUSED.
+Status ConnectOnce(const std::string& endpoint, int deadline_ms, bool* refused) {
+  constexpr std::string_view kTcpScheme = "tcp://";
   const size_t colon = endpoint.rfind(':');
-  CHECK(endpoint.starts_with(kScheme) && colon > kScheme.size()) << endpoint;
-  const std::string host = endpoint.substr(kScheme.size(), colon - kScheme.size());
+  CHECK(endpoint.starts_with(kTcpScheme) && colon > kTcpScheme.size()) << endpoint;
+  const std::string host = endpoint.substr(kTcpScheme.size(), colon - kTcpScheme.size());
   addrinfo hints = {};
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
@@ -122,7 +125,20 @@ Status TryConnect(const std::string& endpoint, int deadline_ms) {
     }
   }
   close(fd);
+  *refused = error == ECONNREFUSED;
   return error == 0 ? OkStatus() : failed(std::strerror(error));
+}
+
+}  // namespace
+
+Status TryConnect(const std::string& endpoint, int deadline_ms) {
+  bool refused = false;
+  return ConnectOnce(endpoint, deadline_ms, &refused);
+}
+
+bool RefusesConnections(const std::string& endpoint, int deadline_ms) {
+  bool refused = false;
+  return !ConnectOnce(endpoint, deadline_ms, &refused).ok() && refused;
 }
 
 Result<std::string> EndpointOf(int fd) {

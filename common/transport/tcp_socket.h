@@ -45,6 +45,10 @@ Result<ListeningSocket> ListenTcp(const std::string& host, uint16_t port);
 // Otherwise kUnavailable with the reason ("No route to host").
 Status TryConnect(const std::string& endpoint, int deadline_ms);
 
+// The host of "tcp://host:port" said within deadline_ms that nobody listens there. False for
+// anything else, such as a host that does not answer.
+bool RefusesConnections(const std::string& endpoint, int deadline_ms);
+
 // "tcp://address:port" of an inherited socket; "tcp://0.0.0.0:port" if it listens on all
 // interfaces. kUsage if it is no TCP socket.
 Result<std::string> EndpointOf(int fd);

@@ -68,7 +68,8 @@ class Dialer {
   virtual Status Send(size_t listener, Frames frames) = 0;
 
   // The next message from any listener, taken fairly; nullopt when timeout_ms passed. kUsage, which
-  // begins with its endpoint, if a listener has turned this dialer away.
+  // begins with its endpoint, if a listener has turned this dialer away; kUnavailable, which begins
+  // so too, if a listener that was there is gone.
   virtual Result<std::optional<Incoming>> Receive(int timeout_ms) = 0;
 };
 

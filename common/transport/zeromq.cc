@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/open_files.h"
+#include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq_context.h"
 #include "common/transport/zeromq_messages.h"
 #include "common/transport/zeromq_security.h"
@@ -40,7 +41,9 @@ namespace {
 //    what libzmq has of it, and what peers send and nobody reads by the FloodGuard;
 //  - a ROUTER believes what a peer says its identity is: the user name that the key was checked
 //    with has to be the same;
-//  - a dialer that was turned away stays silent: HandshakeWatch looks for it while nothing arrives.
+//  - a dialer that was turned away stays silent: HandshakeWatch looks for it while nothing arrives;
+//  - a dialer whose listener has ended tries again for ever. Its sender would wait for an answer
+//    that nobody writes, so a line that is lost for good is an error.
 // A DEALER keeps IMMEDIATE off: messages may wait in it before the listener is there and across a
 // reconnect, bounded by the high-water mark, and a listener that was started again learns of them.
 // With IMMEDIATE on they would be lost without a word at each disconnect.
@@ -58,6 +61,10 @@ constexpr int kBacklog = 4096;
 constexpr int kMaxUnread = 1000;
 // While nothing arrives, a dialer looks this often whether a listener has turned it away.
 constexpr TimeMs kWatchIntervalMs = 100;
+// While a line is lost, its listener's host is asked this often whether somebody listens there.
+constexpr TimeMs kAskIntervalMs = 300;
+// One that refuses connections for so long is not about to listen again.
+constexpr TimeMs kRefusedMs = 1000;
 // Messages a line may give in a row while others have some too.
 constexpr int kTurnMessages = 16;
 
@@ -327,6 +334,7 @@ class ZeroMqDialer final : public Dialer {
     std::string endpoint;
     HandshakeWatch handshakes;
     Outbox outbox;
+    std::optional<TimeMs> lost_since, refused_since, asked_at;
   };
   // A line that had something to read, and how much of its turn is used.
   struct Turn {
@@ -346,7 +354,10 @@ class ZeroMqDialer final : public Dialer {
       return Line{.socket = std::move(socket),
                   .endpoint = endpoint,
                   .handshakes = std::move(handshakes),
-                  .outbox = {}};
+                  .outbox = {},
+                  .lost_since = {},
+                  .refused_since = {},
+                  .asked_at = {}};
     } catch (const zmq::error_t& error) {
       return ZeroMqError("connect to", endpoint, error.num());
     }
@@ -361,8 +372,41 @@ class ZeroMqDialer final : public Dialer {
   }
 
   Status CheckHandshakes() {
-    for (Line& line : lines_) RETURN_IF_ERROR(line.handshakes.Check(line.endpoint));
+    for (Line& line : lines_) {
+      RETURN_IF_ERROR(line.handshakes.Check(line.endpoint));
+      RETURN_IF_ERROR(CheckLost(line));
+    }
     return OkStatus();
+  }
+
+  // A connection may break and come back, as its listener remembers who asked what. A listener that
+  // has ended does not.
+  Status CheckLost(Line& line) const {
+    if (!line.handshakes.is_lost()) {
+      line.lost_since.reset();
+      line.refused_since.reset();
+      return OkStatus();
+    }
+    const TimeMs now = clock_.NowMs();
+    if (!line.lost_since) line.lost_since = now;
+    if (now - *line.lost_since >= context_->options.lost_ms) {
+      return MakeStatus(StatusCode::kUnavailable,
+                        "{} is silent: the connection broke, and no other could be made for {} ms",
+                        line.endpoint, now - *line.lost_since);
+    }
+    if (line.asked_at && now - *line.asked_at < kAskIntervalMs) return OkStatus();
+    line.asked_at = now;
+    if (!line.endpoint.starts_with("tcp://") ||
+        !RefusesConnections(line.endpoint, static_cast<int>(kAskIntervalMs))) {
+      line.refused_since.reset();
+      return OkStatus();
+    }
+    if (!line.refused_since) line.refused_since = now;
+    if (now - *line.refused_since < kRefusedMs) return OkStatus();
+    return MakeStatus(StatusCode::kUnavailable,
+                      "{} is gone: its process has ended, as nobody listens there any more; unless "
+                      "it was killed, it said why",
+                      line.endpoint);
   }
 
   // The lines found ready take turns of a few messages; looking at all lines for each message
@@ -380,6 +424,7 @@ class ZeroMqDialer final : public Dialer {
     return std::nullopt;
   }
 
+  const SystemClock clock_;
   const ContextPtr context_;
   const PeerId identity_;
   std::vector<Line> lines_;

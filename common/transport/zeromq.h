@@ -35,6 +35,9 @@ struct ZeroMqOptions {
   // A listener hangs up on a peer to which nothing could be sent for so long, as it does not read;
   // 0: it waits. Then a host that vanished is found after this time, too.
   int unread_ms = 0;
+  // A dialer gives up a listener when the connection to it broke and none could be made for so
+  // long; where the listener's host says that nobody listens there any more, after a second.
+  int lost_ms = 60000;
   int linger_ms = 1000;  // how long closing waits for what is still to be sent
   Security security = {};
 };

@@ -118,12 +118,14 @@ HandshakeWatch::HandshakeWatch(zmq::context_t& context, zmq::socket_t& socket)
       monitor_(StartMonitor(context, socket,
                             ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                                 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                                ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)) {}
+                                ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_DISCONNECTED)) {}
 
 HandshakeWatch::HandshakeWatch(HandshakeWatch&& other) noexcept
     : socket_(std::exchange(other.socket_, nullptr)),
       monitor_(std::move(other.monitor_)),
       hung_up_(other.hung_up_),
+      was_met_(other.was_met_),
+      is_lost_(other.is_lost_),
       refused_(std::move(other.refused_)) {}
 
 HandshakeWatch::~HandshakeWatch() {
@@ -158,8 +160,13 @@ Status HandshakeWatch::Judge(const SocketEvent& event, const std::string& endpoi
           "{} hung up on this process {} times, as on one with another key, or where only one of "
           "them was given --open or --encrypt; {}",
           endpoint, hung_up_, kSameKey);
+    case ZMQ_EVENT_DISCONNECTED:
+      is_lost_ = was_met_;
+      return OkStatus();
     default:
       hung_up_ = 0;
+      was_met_ = true;
+      is_lost_ = false;
       return OkStatus();
   }
 }

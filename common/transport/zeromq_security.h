@@ -37,7 +37,8 @@ struct SocketEvent {
 // False: there is none now.
 bool TakeEvent(zmq::socket_t& monitor, SocketEvent* event);
 
-// The handshakes of one dialer's socket. Destroy it before the socket.
+// The handshakes of one dialer's socket, and whether its connection is there. Destroy it before the
+// socket.
 class HandshakeWatch {
  public:
   HandshakeWatch(zmq::context_t& context, zmq::socket_t& socket);
@@ -48,6 +49,8 @@ class HandshakeWatch {
   // kUsage once the listener at `endpoint` has turned this dialer away: libzmq tells nobody, and
   // tries again for ever or not at all.
   Status Check(const std::string& endpoint);
+  // As Check found: there was a connection, and there is none now.
+  bool is_lost() const { return is_lost_; }
 
  private:
   Status Judge(const SocketEvent& event, const std::string& endpoint);
@@ -55,6 +58,7 @@ class HandshakeWatch {
   void* socket_;  // null once moved from
   zmq::socket_t monitor_;
   int hung_up_ = 0;  // handshakes in a row that the listener ended without a word
+  bool was_met_ = false, is_lost_ = false;
   Status refused_;
 };
 

@@ -135,6 +135,13 @@ WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const TrainReque
           .profile = request.profile};
 }
 
+// A node that ended is missed like one that is silent in a step, whatever it was asked for.
+std::unique_ptr<Transport> MakeTransport(const Settings& settings, const Security& security) {
+  constexpr uint32_t kMinLostMs = 10000;  // a connection that broke has time to come back
+  const uint32_t lost_ms = std::max(settings.cluster.rpc_deadline_ms, kMinLostMs);
+  return MakeZeroMqTransport({.lost_ms = static_cast<int>(lost_ms), .security = security});
+}
+
 // Without mpirun: one worker, and one PS node as a child unless --ps_endpoints names others.
 Status TrainAlone(const Settings& settings, const TrainRequest& request, Cluster& cluster) {
   const SystemClock clock;
@@ -162,7 +169,7 @@ Status TrainAlone(const Settings& settings, const TrainRequest& request, Cluster
       }
     });
   }
-  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({.security = security});
+  const std::unique_ptr<Transport> transport = MakeTransport(settings, security);
   const std::unique_ptr<Communicator> alone = MakeSoloCommunicator();
   const Status status = RunWorker({.settings = settings,
                                    .options = options,
@@ -353,7 +360,7 @@ Status TrainUnderMpirun(const Settings& settings, const TrainRequest& request, C
                RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));
     fflush(stdout);
   }
-  const std::unique_ptr<Transport> transport = MakeZeroMqTransport({.security = security});
+  const std::unique_ptr<Transport> transport = MakeTransport(settings, security);
   const auto [status, is_agreed] = RunWorker({.settings = settings,
                                               .options = options,
                                               .workers = *workers,

@@ -50,11 +50,14 @@ TEST(TryConnect, SaysWhetherSomebodyListensOrWhyNot) {
   ListeningSocket socket = ListenTcp("127.0.0.1", 0).value();
   const std::string endpoint = socket.endpoint();
   EXPECT_OK(TryConnect(endpoint, kDeadlineMs));
+  EXPECT_FALSE(RefusesConnections(endpoint, kDeadlineMs));
   socket.Close();
+  EXPECT_TRUE(RefusesConnections(endpoint, kDeadlineMs));
   const Status gone = TryConnect(endpoint, kDeadlineMs);
   EXPECT_EQ(gone.code(), StatusCode::kUnavailable);
   EXPECT_EQ(gone.message(), "cannot connect to " + endpoint + ": Connection refused");
   EXPECT_EQ(TryConnect("tcp://no such host:1", kDeadlineMs).code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(RefusesConnections("tcp://no such host:1", kDeadlineMs));
 }
 
 // True if a child sees an open descriptor `fd`.

@@ -106,6 +106,40 @@ TEST_F(ZeroMqTransport, ARestartOnTheSameDescriptorIsReachedAgain) {
   }
 }
 
+// What Receive says in the next seconds; OK if nothing.
+Status NextError(Dialer& dialer, int timeout_ms) { return dialer.Receive(timeout_ms).status(); }
+
+TEST_F(ZeroMqTransport, AListenerThatEndedIsMissedAndOneThatIsSlowIsNot) {
+  auto listener = transport_->Listen("tcp://127.0.0.1:0").value();
+  const std::string endpoint = listener->endpoint();
+  auto dialer = Dial(endpoint);
+  EXPECT_OK(NextError(*dialer, 0)) << "not there yet";
+  EXPECT_EQ(AskUntilHeard(*dialer, *listener, "row"), "row");
+  EXPECT_OK(NextError(*dialer, 1500)) << "it has not answered yet";
+  listener.reset();
+  const Status gone = NextError(*dialer, kPatienceMs);
+  EXPECT_EQ(gone.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(gone.message(), testing::StartsWith(endpoint + " is gone: "));
+}
+
+// Its port still takes connections, as that of a host or process that hangs may.
+TEST_F(ZeroMqTransport, AListenerThatComesBackInTimeIsNotMissed) {
+  transport_ = MakeZeroMqTransport({.lost_ms = 2000, .linger_ms = 200});
+  const ListeningSocket socket = ListenTcp("127.0.0.1", 0).value();
+  auto dialer = Dial(socket.endpoint());
+  for (int life = 0; life < 2; ++life) {
+    auto server = MakeZeroMqTransport({.linger_ms = 200});
+    auto listener = server->ListenOn(socket.fd(), socket.endpoint()).value();
+    EXPECT_EQ(AskUntilHeard(*dialer, *listener, "row"), "row");
+    EXPECT_OK(NextError(*dialer, 300));
+    listener.reset();
+    EXPECT_OK(NextError(*dialer, 300));
+  }
+  const Status silent = NextError(*dialer, kPatienceMs);
+  EXPECT_EQ(silent.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(silent.message(), testing::StartsWith(socket.endpoint() + " is silent: "));
+}
+
 TEST_F(ZeroMqTransport, AFrameOverTheLimitIsRefusedBeforeThePeerHangsUp) {
   transport_ = MakeZeroMqTransport({.max_message_bytes = 1000, .linger_ms = 200});
   auto listener = transport_->Listen("tcp://127.0.0.1:0").value();

@@ -133,6 +133,22 @@ void PsClient::OnMessage(size_t shard, Frames frames) {
   }
 }
 
+void PsClient::OnReceiveError(const Status& error) {
+  if (!status_.ok()) return;
+  status_ = error;
+  const Operation* asked = last_begun_;
+  for (const Operation* const operation : {&control_, &pull_, &push_}) {
+    if (operation->busy()) asked = operation;
+  }
+  for (size_t shard = 0; shard < context_.shards.size(); ++shard) {
+    const std::string its = context_.shards[shard].endpoint + " ";
+    if (asked == nullptr || !error.message().starts_with(its)) continue;
+    status_ =
+        Status(error.code(), asked->Describe(shard) + " " + error.message().substr(its.size()));
+    return;
+  }
+}
+
 void PsClient::OnTick(TimeMs now) {
   bool is_busy = false;
   for (Operation* const operation : {&push_, &pull_, &control_}) {
@@ -183,8 +199,13 @@ Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const Cli
     if (!client.busy()) return client.status();
     const TimeMs now = clock.NowMs();
     const TimeMs wait = client.NextDeadline().value_or(now + kMaxWaitMs) - now;
-    ASSIGN_OR_RETURN(std::optional<Incoming> incoming,
-                     dialer.Receive(static_cast<int>(std::clamp<TimeMs>(wait, 0, kMaxWaitMs))));
+    Result<std::optional<Incoming>> received =
+        dialer.Receive(static_cast<int>(std::clamp<TimeMs>(wait, 0, kMaxWaitMs)));
+    if (!received.ok()) {
+      client.OnReceiveError(received.status());
+      return client.status();
+    }
+    std::optional<Incoming> incoming = std::move(received).value();
     phases.End(phases.wait);
     if (incoming) {
       if (phases.messages != nullptr) {

@@ -111,6 +111,9 @@ class PsClient {
   std::vector<Outgoing> TakeOutgoing(TimeMs now);
 
   void OnMessage(size_t shard, Frames frames);
+  // The dialer cannot receive: ends all operations. If `error` begins with the endpoint of a shard,
+  // status() names the shard and what it was asked for.
+  void OnReceiveError(const Status& error);
 
   // Fails the operations if a part's deadline has passed (kDeadlineExceeded), or if shards were
   // busy for too long (kResourceExhausted). Logs that they are, at once and every half minute.
