@@ -1,7 +1,10 @@
 #include "launch/run/last_words.h"
 
+#include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,19 +24,31 @@ void Say(const char* text) {
 }
 
 [[noreturn]] void EndWithoutMemory() {
-  Say("rowhouse: out of memory: the system gave this process no more (its limit: ulimit -v, or of "
-      "the cgroup); lower --cache_mb, or give --memory_limit_mb, which plans for a limit\n");
+  Say("rowhouse: out of memory: the system gave this process no more; raise its limit (ulimit -v, "
+      "or of the cgroup), lower --cache_mb, or give --memory_limit_mb, which plans for a limit\n");
   _exit(kWorldsFault);
 }
 
-[[noreturn]] void EndWithoutThread(const std::system_error& error) {
-  char text[512];
-  std::snprintf(text, sizeof(text),
-                "rowhouse: cannot start a thread: %s; raise the limit of processes (ulimit -u, or "
-                "pids.max of the cgroup) or of memory (ulimit -v)\n",
-                error.what());
-  Say(text);
+[[noreturn]] void EndWithoutThread(const char* why) {
+  Say("rowhouse: cannot start a thread: ");
+  Say(why);
+  Say("; raise the limit of processes (ulimit -u, or pids.max of the cgroup) or of memory (ulimit "
+      "-v)\n");
   _exit(kWorldsFault);
+}
+
+// libzmq calls abort() where it gets no memory or thread, after a line on stderr. Which of them the
+// system still gives, it is asked here, by system calls alone: other threads may hold any lock. A
+// mistake of the program aborts as ever.
+void OnAbort(int /*signal*/) {
+  constexpr size_t kStackBytes = size_t{8} << 20;  // of a thread; more than any block of libzmq's
+  void* const memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) EndWithoutMemory();
+  munmap(memory, kStackBytes);
+  const pid_t child = vfork();
+  if (child == 0) _exit(0);
+  if (child < 0 && errno == EAGAIN) EndWithoutThread("the system gives no more");
 }
 
 [[noreturn]] void OnTerminate() {
@@ -43,7 +58,7 @@ void Say(const char* text) {
   } catch (const std::bad_alloc&) {
     EndWithoutMemory();
   } catch (const std::system_error& error) {
-    if (error.code() == std::errc::resource_unavailable_try_again) EndWithoutThread(error);
+    if (error.code() == std::errc::resource_unavailable_try_again) EndWithoutThread(error.what());
     std::fprintf(stderr, "rowhouse: uncaught: %s; a mistake of the program: please report it\n",
                  error.what());
   } catch (const std::exception& error) {
@@ -58,6 +73,10 @@ void Say(const char* text) {
 void InstallLastWords() {
   std::set_new_handler(EndWithoutMemory);
   std::set_terminate(OnTerminate);
+  struct sigaction on_abort = {};
+  on_abort.sa_handler = OnAbort;
+  on_abort.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGABRT, &on_abort, nullptr);
 }
 
 }  // namespace rowhouse

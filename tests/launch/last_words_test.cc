@@ -2,8 +2,12 @@
 #include "launch/run/last_words.h"
 
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <new>
@@ -11,6 +15,7 @@
 #include <system_error>
 #include <thread>
 
+#include "common/transport/zeromq.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -41,6 +46,34 @@ TEST(LastWordsDeathTest, WithoutAThreadTheProcessEndsWithASentence) {
         }).join();
       },
       ExitedWithCode(1), "^rowhouse: cannot start a thread: .*ulimit -u");
+}
+
+// libzmq finds no room for the stack of its thread, and calls abort().
+TEST(LastWordsDeathTest, WithoutMemoryForZeroMqTheProcessEndsWithASentence) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers themselves need terabytes of addresses";
+#endif
+  EXPECT_EXIT(
+      {
+        InstallLastWords();
+        rlim_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        const rlim_t bytes = pages * static_cast<rlim_t>(getpagesize()) + (4 << 20);
+        rlimit limit = {};
+        limit.rlim_cur = limit.rlim_max = bytes;
+        setrlimit(RLIMIT_AS, &limit);
+        const auto listener = MakeZeroMqTransport({})->Listen("tcp://127.0.0.1:0");
+      },
+      ExitedWithCode(1), "thread.cpp.*\nrowhouse: out of memory: .*--memory_limit_mb");
+}
+
+TEST(LastWordsDeathTest, AnAbortOfAnotherKindStaysOne) {
+  EXPECT_EXIT(
+      {
+        InstallLastWords();
+        std::abort();
+      },
+      KilledBySignal(SIGABRT), "^$");
 }
 
 TEST(LastWordsDeathTest, AMistakeOfTheProgramAbortsAndSaysWhatItWas) {

@@ -1,9 +1,11 @@
 // Real processes that stop, die or never come: every run ends within its deadline with exit code 1
 // and a sentence that names rank (or worker), host and phase, and leaves no process and no file.
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "common/durable_file.h"
@@ -369,6 +371,25 @@ TEST_F(OwnServer, ThatIsKilledWhileItSavesIsNamedByTheWorker) {
   EXPECT_THAT(result.err,
               ContainsRegex("worker 0: checkpoint of step [0-9]+ to shard 0 of PS node 0 at "
                             "tcp://127.0.0.1:[0-9]+ is gone: its process has ended"));
+}
+
+// By whichever allocation, its own or libzmq's.
+TEST_F(OwnServer, ThatRunsOutOfMemorySaysSoAndTheWorkerThatItIsGone) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers themselves need terabytes of addresses";
+#endif
+  StartServer({"--store=memory"});
+  rlim_t pages = 0;
+  std::ifstream(fmt::format("/proc/{}/statm", server_->pid())) >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(getpagesize()) + (24 << 20);
+  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  ASSERT_EQ(prlimit(server_->pid(), RLIMIT_AS, &limit, nullptr), 0);
+  const ProcessResult result = RunCommand(TrainThere());
+  EXPECT_EQ(result.exit_code, 1) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("PS node 0 at " + endpoint_ + " is gone: "));
+  const ProcessResult server = server_->Wait();
+  EXPECT_EQ(server.exit_code, 1) << server.Describe();
+  EXPECT_THAT(server.err, ContainsRegex("rowhouse: (out of memory|cannot start a thread): "));
 }
 
 TEST_F(OwnServer, ThatIsNotThereIsNamedAfterTheDeadline) {
