@@ -89,17 +89,17 @@ Result<PlanRequest> ReadPlanRequest(const CommandLine& command_line, const Setti
                          .json = command_line.Value(kJsonFlag),
                          .memory_mb = command_line.Value(kMemoryMbFlag),
                          .touched_rows = command_line.Value(kTouchedRowsFlag),
-                         .max_samples = command_line.Value(kMaxSamplesFlag),
                          .measured = command_line.Value(kMeasuredFlag),
                          .has_strategy = !command_line.Value("strategy").empty(),
                          .out = command_line.Value(kOutFlag)};
+  ASSIGN_OR_RETURN(request.max_samples, MaxSamplesOf(command_line));
   request.wants_plan = request.has_strategy || !request.measured.empty() ||
                        !command_line.Value("plan").empty() ||
                        (!request.out.empty() && !request.wants_counts);
   if (AsksForPlanner(settings.sharding.plan)) {
     RETURN_IF_ERROR(CheckNoLabPage(command_line));
     // --max_samples is of --trace, then.
-    if (!command_line.Value(kTraceFlag).empty()) request.max_samples.clear();
+    if (!command_line.Value(kTraceFlag).empty()) request.max_samples = 0;
     ASSIGN_OR_RETURN(request.lab, LabRunOf(command_line, settings));
   }
   ASSIGN_OR_RETURN(request.load_balance, ReadLoadBalanceFlags(command_line));

@@ -20,8 +20,8 @@
 #include "launch/settings/strategy_settings.h"
 #include "launch/settings/yaml_config.h"
 #include "worker/data/blocks/data_directory.h"
-#include "worker/data/criteo_counts.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
+#include "worker/data/text/criteo_counts.h"
 
 namespace rowhouse {
 namespace {
@@ -342,11 +342,15 @@ std::string GivenFlag::Describe() const {
   return fmt::format("--{}={}{}", as.empty() ? name : as, value, InBrackets(origin));
 }
 
+const GivenFlag* CommandLine::Given(std::string_view flag) const {
+  const auto last = std::find_if(flags.rbegin(), flags.rend(),
+                                 [&](const GivenFlag& given) { return given.name == flag; });
+  return last == flags.rend() ? nullptr : &*last;
+}
+
 std::string CommandLine::Value(std::string_view flag, const std::string& fallback) const {
-  for (auto given = flags.rbegin(); given != flags.rend(); ++given) {
-    if (given->name == flag) return given->value;
-  }
-  return fallback;
+  const GivenFlag* const given = Given(flag);
+  return given == nullptr ? fallback : given->value;
 }
 
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "common/value.h"
 #include "launch/command_line/help.h"
 #include "launch/settings/settings.h"
 
@@ -45,7 +46,22 @@ struct CommandLine {
 
   // The last value given, or `fallback`.
   std::string Value(std::string_view flag, const std::string& fallback = "") const;
+  // The last one of that name; null: it is not given.
+  const GivenFlag* Given(std::string_view flag) const;
 };
+
+// The value of a flag that is no setting; *out is left alone if it is not given. kUsage,
+// naming the flag and where it stands, for a text that is no such value.
+template <typename T>
+Status ReadFlag(const CommandLine& command_line, std::string_view flag, const Value<T>& value,
+                T* out) {
+  const GivenFlag* const given = command_line.Given(flag);
+  if (given == nullptr) return OkStatus();
+  Result<T> read = value.read(given->value);
+  if (!read.ok()) return read.status().Annotate(given->Describe());
+  *out = std::move(read).value();
+  return OkStatus();
+}
 
 // Reads argv. Values of settings are checked here, so that a message can say where they stand;
 // flags of glog are set as well.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "common/nearest_name.h"
 #include "common/read_value.h"
 #include "launch/command_line/verb_flags.h"
 
@@ -13,32 +12,11 @@ constexpr uint64_t kMaxRows = (uint64_t{1} << 63) - 1;
 constexpr uint32_t kMaxGroups = 1 << 16;
 constexpr uint32_t kMaxShuffles = 1 << 20;  // each of them is made
 
-// Null if it is not given.
-const GivenFlag* Given(const CommandLine& command_line, std::string_view name) {
-  const auto& flags = command_line.flags;
-  const auto last = std::find_if(flags.rbegin(), flags.rend(),
-                                 [&](const GivenFlag& flag) { return flag.name == name; });
-  return last == flags.rend() ? nullptr : &*last;
-}
-
-// Leaves *value alone if the flag is not given.
-Status ReadNumber(const CommandLine& command_line, std::string_view name, uint32_t least,
-                  uint32_t most, uint32_t* value) {
-  const GivenFlag* flag = Given(command_line, name);
-  if (flag == nullptr) return OkStatus();
-  const auto number = ReadWhole(flag->value);
-  if (!number || *number < least || *number > most) {
-    return UsageError("{}: expected a whole number from {} to {}", flag->Describe(), least, most);
-  }
-  *value = static_cast<uint32_t>(*number);
-  return OkStatus();
-}
-
 // `what` is said of the items: "rows of a table".
 template <typename Number>
 Status ReadNumbers(const CommandLine& command_line, std::string_view name, std::string_view what,
                    uint64_t most, std::vector<Number>* values) {
-  const GivenFlag* flag = Given(command_line, name);
+  const GivenFlag* flag = command_line.Given(name);
   if (flag == nullptr) return OkStatus();
   const std::vector<std::string> items = SplitList(flag->value);
   if (items.empty()) {
@@ -56,24 +34,11 @@ Status ReadNumbers(const CommandLine& command_line, std::string_view name, std::
   return OkStatus();
 }
 
-Status ReadMode(const CommandLine& command_line, LoadBalanceMode* mode) {
-  const GivenFlag* flag = Given(command_line, kLbmFlag);
-  if (flag == nullptr) return OkStatus();
-  const std::vector<std::string>& names = LoadBalanceModeNames();
-  const auto found = std::find(names.begin(), names.end(), flag->value);
-  if (found == names.end()) {
-    return UsageError("{}: unknown mode {}", flag->Describe(),
-                      DescribeKnownNames(flag->value, names));
-  }
-  *mode = static_cast<LoadBalanceMode>(found - names.begin());
-  return OkStatus();
-}
-
 // A flag without effect is a mistake.
 Status CheckThatFlagsCount(const CommandLine& command_line, LoadBalanceMode mode) {
   if (mode == LoadBalanceMode::kShuffle) return OkStatus();
   for (const std::string_view name : {kLbmSeedFlag, kLbmShuffleCallFlag}) {
-    if (const GivenFlag* flag = Given(command_line, name)) {
+    if (const GivenFlag* flag = command_line.Given(name)) {
       return UsageError("{}: {} draws no random numbers; leave it out, or say --lbm=shuffle",
                         flag->Describe(), LoadBalanceModeName(mode));
     }
@@ -84,10 +49,10 @@ Status CheckThatFlagsCount(const CommandLine& command_line, LoadBalanceMode mode
 }  // namespace
 
 Result<std::optional<LoadBalanceManager>> ReadLoadBalanceFlags(const CommandLine& command_line) {
-  const GivenFlag* tables = Given(command_line, kEmbeddingsPerFeatFlag);
+  const GivenFlag* tables = command_line.Given(kEmbeddingsPerFeatFlag);
   if (tables == nullptr) {
     for (const std::string_view name : kLoadBalanceFlags) {
-      const GivenFlag* flag = Given(command_line, name);
+      const GivenFlag* flag = command_line.Given(name);
       if (flag == nullptr) continue;
       return UsageError("{} is for LoadBalanceManager; say --{}=ROWS,ROWS,... as well",
                         flag->Describe(), kEmbeddingsPerFeatFlag);
@@ -95,16 +60,21 @@ Result<std::optional<LoadBalanceManager>> ReadLoadBalanceFlags(const CommandLine
     return std::optional<LoadBalanceManager>();
   }
   LoadBalanceOptions options;
-  RETURN_IF_ERROR(ReadMode(command_line, &options.mode));
+  std::string name(LoadBalanceModeName(options.mode));
+  RETURN_IF_ERROR(ReadFlag(command_line, kLbmFlag, WordValue(LoadBalanceModeNames()), &name));
+  const auto named = std::ranges::find(LoadBalanceModeNames(), name);
+  options.mode = static_cast<LoadBalanceMode>(named - LoadBalanceModeNames().begin());
   RETURN_IF_ERROR(CheckThatFlagsCount(command_line, options.mode));
   RETURN_IF_ERROR(ReadNumbers(command_line, kEmbeddingsPerFeatFlag, "the rows of each table",
                               kMaxRows, &options.embeddings_per_feat));
-  RETURN_IF_ERROR(ReadNumber(command_line, kNumGroupsFlag, 1, kMaxGroups, &options.num_groups));
-  RETURN_IF_ERROR(
-      ReadNumber(command_line, kBaseEmbDimFlag, 1, TableSpec::kMaxDim, &options.base_emb_dim));
-  RETURN_IF_ERROR(ReadNumber(command_line, kLbmSeedFlag, 0, UINT32_MAX, &options.shuffle_seed));
-  RETURN_IF_ERROR(
-      ReadNumber(command_line, kLbmShuffleCallFlag, 1, kMaxShuffles, &options.shuffle_call_number));
+  RETURN_IF_ERROR(ReadFlag(command_line, kNumGroupsFlag, WholeValue<uint32_t>(1, kMaxGroups),
+                           &options.num_groups));
+  RETURN_IF_ERROR(ReadFlag(command_line, kBaseEmbDimFlag,
+                           WholeValue<uint32_t>(1, TableSpec::kMaxDim), &options.base_emb_dim));
+  RETURN_IF_ERROR(ReadFlag(command_line, kLbmSeedFlag, WholeValue<uint32_t>(0, UINT32_MAX),
+                           &options.shuffle_seed));
+  RETURN_IF_ERROR(ReadFlag(command_line, kLbmShuffleCallFlag, WholeValue<uint32_t>(1, kMaxShuffles),
+                           &options.shuffle_call_number));
   RETURN_IF_ERROR(ReadNumbers(command_line, kLbmCapacitiesFlag, "the capacity of each rank",
                               UINT32_MAX, &options.capacities));
   const std::string mode(LoadBalanceModeName(options.mode));

@@ -6,7 +6,6 @@
 
 #include "common/clean_text.h"
 #include "common/json_text.h"
-#include "common/read_value.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
 #include "launch/figures/json_output.h"
@@ -72,14 +71,8 @@ Status RunHead(const CommandLine& command_line, const std::vector<std::string>& 
   ASSIGN_OR_RETURN(const std::shared_ptr<const DataDirectory> data,
                    OpenDataArgument("head", arguments, settings));
   uint64_t count = kDefaultSamples;
-  if (const std::string given = command_line.Value(kMaxSamplesFlag); !given.empty()) {
-    const std::optional<uint64_t> read = ReadWhole(given);
-    if (!read || *read < 1 || *read > kMostSamples) {
-      return UsageError("--max_samples={}: expected a whole number from 1 to {}", given,
-                        kMostSamples);
-    }
-    count = *read;
-  }
+  RETURN_IF_ERROR(
+      ReadFlag(command_line, kMaxSamplesFlag, WholeValue<uint64_t>(1, kMostSamples), &count));
   ASSIGN_OR_RETURN(const Batch batch, ReadFirst(*data, count));
   std::string text;
   ordered_json json = ordered_json::array();

@@ -8,7 +8,6 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "common/read_value.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
@@ -56,23 +55,13 @@ struct OpTraceRun {
 
 // Of collectives.
 Status ReadLinks(const CommandLine& command_line, OpTraceRun* run) {
-  const std::string link = command_line.Value(kLinkFlag), gpus = command_line.Value(kGpusFlag);
-  if (!link.empty()) {
-    const auto value = ReadReal(link);
-    if (!value || !(*value >= 1e-3 && *value <= 1e6)) {
-      return UsageError("--link_gbs={}: expected GB/s from 0.001 to 1e6", link);
-    }
-    run->link_gbs = *value;
-  }
-  if (gpus.empty()) return OkStatus();
-  const auto value = ReadWhole(gpus);
-  if (!value || *value < 1 || *value > 1u << 16) {
-    return UsageError("--gpus={}: expected a whole number from 1 to 65536", gpus);
-  }
-  if (link.empty())
-    return UsageError("--gpus={} is for collectives; say --link_gbs=G as well", gpus);
-  run->gpus = static_cast<uint32_t>(*value);
-  return OkStatus();
+  RETURN_IF_ERROR(ReadFlag(command_line, kLinkFlag,
+                           RealValue<double>("GB/s from 0.001 to 1e6",
+                                             [](double gbs) { return gbs >= 1e-3 && gbs <= 1e6; }),
+                           &run->link_gbs));
+  RETURN_IF_ERROR(ReadFlag(command_line, kGpusFlag, WholeValue<uint32_t>(1, 1u << 16), &run->gpus));
+  if (run->gpus == 0 || run->link_gbs > 0) return OkStatus();
+  return UsageError("--gpus={} is for collectives; say --link_gbs=G as well", run->gpus);
 }
 
 Result<OpTraceRun> ReadFlags(const CommandLine& command_line) {
@@ -91,14 +80,8 @@ Result<OpTraceRun> ReadFlags(const CommandLine& command_line) {
     return UsageError("--kernel_prefix={} chooses lines of a table; say --fc_table=CSV as well",
                       run.prefix);
   }
-  const std::string length = command_line.Value(kBagLengthFlag);
-  if (!length.empty()) {
-    const auto value = ReadWhole(length);
-    if (!value || *value < 1 || *value > 1u << 20) {
-      return UsageError("--bag_length={}: expected a whole number from 1 to 1048576", length);
-    }
-    run.bag_length = *value;
-  }
+  RETURN_IF_ERROR(
+      ReadFlag(command_line, kBagLengthFlag, WholeValue<uint64_t>(1, 1u << 20), &run.bag_length));
   RETURN_IF_ERROR(ReadLinks(command_line, &run));
   return run;
 }

@@ -47,9 +47,8 @@ Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const L
   for (uint32_t workers = 1; workers <= 1024; workers *= 2) options.workers.push_back(workers);
   if (run.cluster.network_gbits > 0) options.networks_gbits = {run.cluster.network_gbits};
   if (run.cluster.round_trip_us > 0) options.round_trip_us = run.cluster.round_trip_us;
-  ASSIGN_OR_RETURN(
-      options.samples_per_worker,
-      WholeFlag(command_line, "samples_per_worker", options.samples_per_worker, 1, 1'000'000'000));
+  RETURN_IF_ERROR(ReadFlag(command_line, "samples_per_worker",
+                           WholeValue<uint64_t>(1, 1'000'000'000), &options.samples_per_worker));
   ASSIGN_OR_RETURN(options.simulator, SimulatorOptionsOf(command_line, {.steps = 20}));
   return options;
 }

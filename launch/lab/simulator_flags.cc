@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "common/counted.h"
-#include "common/read_value.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/prediction/workload_of_run.h"
@@ -42,17 +41,14 @@ Result<SimulatorOptions> SimulatorOptionsOf(const CommandLine& command_line,
   if (const std::string out = command_line.Value(kOutFlag); !out.empty()) {
     return UsageError("--out={}: a simulation makes no plan; say --json=FILE for its figures", out);
   }
-  ASSIGN_OR_RETURN(options.steps,
-                   WholeFlag(command_line, "simulated_steps", options.steps, 1, 1'000'000));
-  ASSIGN_OR_RETURN(options.seed,
-                   WholeFlag(command_line, "simulation_seed", options.seed, 0, UINT64_MAX));
-  if (const std::string text = command_line.Value("jitter"); !text.empty()) {
-    const auto jitter = ReadReal(text);
-    if (!jitter || !(*jitter >= 0 && *jitter <= 2)) {
-      return UsageError("--jitter={}: expected a share of the time of a phase, 0 to 2", text);
-    }
-    options.jitter = *jitter;
-  }
+  RETURN_IF_ERROR(ReadFlag(command_line, "simulated_steps", WholeValue<uint64_t>(1, 1'000'000),
+                           &options.steps));
+  RETURN_IF_ERROR(
+      ReadFlag(command_line, "simulation_seed", WholeValue<uint64_t>(0), &options.seed));
+  RETURN_IF_ERROR(ReadFlag(command_line, "jitter",
+                           RealValue<double>("a share of the time of a phase, 0 to 2",
+                                             [](double share) { return share >= 0 && share <= 2; }),
+                           &options.jitter));
   return options;
 }
 

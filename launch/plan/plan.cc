@@ -5,7 +5,6 @@
 #include "common/clean_text.h"
 #include "common/json_text.h"
 #include "common/output_path.h"
-#include "common/read_value.h"
 #include "launch/figures/json_output.h"
 #include "launch/plan/load_balance_report.h"
 #include "launch/plan/plan_report.h"
@@ -58,16 +57,7 @@ Status Deliver(const PlanRequest& request, const std::string& file_text, std::st
 }
 
 Status CountAccesses(const Settings& settings, const PlanRequest& request) {
-  uint64_t most = 0;
-  if (!request.max_samples.empty()) {
-    const auto value = ReadWhole(request.max_samples);
-    if (!value || *value < 1) {
-      return UsageError("--max_samples={}: expected a whole number of 1 or more",
-                        request.max_samples);
-    }
-    most = *value;
-  }
-  ASSIGN_OR_RETURN(const IdCounts counts, CountIds(settings, most));
+  ASSIGN_OR_RETURN(const IdCounts counts, CountIds(settings, request.max_samples));
   return Deliver(request, JsonLines(counts.counts.ToJson()), IdCountsText(counts));
 }
 
@@ -189,7 +179,7 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
     return UsageError("--touched_rows={} is for sizes of PS nodes; say --sizes as well",
                       request.touched_rows);
   }
-  if (!request.max_samples.empty() && !request.wants_counts) {
+  if (request.max_samples > 0 && !request.wants_counts) {
     return UsageError("--max_samples={} is for counting; say --count_ids as well",
                       request.max_samples);
   }

@@ -19,7 +19,7 @@ struct PlanRequest {
   std::string json = {};       // --json; see launch/figures/json_output.h
   std::string memory_mb = {};  // as given: MiB to find vocabularies for; "": storage.cache_mb
   std::string touched_rows = {};  // as given, of --sizes; "": all
-  std::string max_samples = {};   // as given, of --count_ids; "": all
+  uint64_t max_samples = 0;       // of --count_ids; 0: all
   std::string measured = {};      // a model's directory; "": none
   bool has_strategy = false;      // --strategy was given
   std::string out = {};           // file to write; "": none

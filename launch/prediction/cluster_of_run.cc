@@ -1,5 +1,4 @@
 // ClusterOf: see workload_of_run.h. The flags of plan that describe a cluster are declared here.
-#include "common/read_value.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/prediction/workload_of_run.h"
 #include "sharding/lab/cost/worker_memory.h"
@@ -51,15 +50,6 @@ REGISTER_MEMBER(
                  .default_text = "0",
                  .section = kLabSection}));
 
-// 0 says that there is none.
-Result<double> RealOf(const CommandLine& command_line, const char* flag) {
-  const std::string text = command_line.Value(flag);
-  if (text.empty()) return 0.0;
-  const auto value = ReadReal(text);
-  if (value && (*value == 0 || (*value >= 1e-3 && *value <= 1e9))) return *value;
-  return UsageError("--{}={}: expected 0, or a number from 0.001 to 1e9", flag, text);
-}
-
 }  // namespace
 
 ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_per_ps,
@@ -80,38 +70,30 @@ Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& comm
     return UsageError("--ps_per_host={}: say --ps=N, the PS nodes of all hosts together",
                       settings.cluster.ps_per_host);
   }
-  constexpr uint64_t kMaxRanks = 1 << 16, kMaxMib = uint64_t{1} << 40;
+  constexpr uint32_t kMaxRanks = 1 << 16;
+  constexpr uint64_t kMaxMib = uint64_t{1} << 40;
   const auto ps =
       settings.cluster.ps > 0
           ? static_cast<uint32_t>(settings.cluster.ps)
           : std::max<uint32_t>(1, static_cast<uint32_t>(settings.cluster.ps_endpoints.size()));
-  ASSIGN_OR_RETURN(const uint64_t workers, WholeFlag(command_line, "workers", 1, 1, kMaxRanks));
-  ClusterShape cluster =
-      ClusterOf(settings, ps, settings.cluster.shards, static_cast<uint32_t>(workers));
-  ASSIGN_OR_RETURN(const uint64_t hosts, WholeFlag(command_line, "hosts", 1, 1, kMaxRanks));
-  ASSIGN_OR_RETURN(const uint64_t cores,
-                   WholeFlag(command_line, "cores_per_host", 0, 0, kMaxRanks));
-  ASSIGN_OR_RETURN(cluster.network_gbits, RealOf(command_line, "network_gbits"));
-  ASSIGN_OR_RETURN(cluster.round_trip_us, RealOf(command_line, "round_trip_us"));
-  ASSIGN_OR_RETURN(const uint64_t memory, WholeFlag(command_line, "ps_memory_mb", 0, 0, kMaxMib));
-  ASSIGN_OR_RETURN(const uint64_t disk, WholeFlag(command_line, "ps_disk_mb", 0, 0, kMaxMib));
-  ASSIGN_OR_RETURN(const uint64_t of_worker,
-                   WholeFlag(command_line, "worker_memory_mb", 0, 0, kMaxMib));
-  cluster.hosts = static_cast<uint32_t>(hosts);
-  cluster.cores_per_host = static_cast<uint32_t>(cores);
-  cluster.ps_memory_bytes = memory << 20;
-  cluster.ps_disk_bytes = disk << 20;
-  cluster.worker_memory_bytes = of_worker << 20;
+  ClusterShape cluster = ClusterOf(settings, ps, settings.cluster.shards, 1);
+  const auto ranks = [](uint32_t least) { return WholeValue<uint32_t>(least, kMaxRanks); };
+  RETURN_IF_ERROR(ReadFlag(command_line, "workers", ranks(1), &cluster.workers));
+  RETURN_IF_ERROR(ReadFlag(command_line, "hosts", ranks(1), &cluster.hosts));
+  RETURN_IF_ERROR(ReadFlag(command_line, "cores_per_host", ranks(0), &cluster.cores_per_host));
+  const auto network = RealValue<double>("0, or a number from 0.001 to 1e9", [](double value) {
+    return value == 0 || (value >= 1e-3 && value <= 1e9);
+  });
+  RETURN_IF_ERROR(ReadFlag(command_line, "network_gbits", network, &cluster.network_gbits));
+  RETURN_IF_ERROR(ReadFlag(command_line, "round_trip_us", network, &cluster.round_trip_us));
+  for (const auto& [flag, bytes] : {std::pair{"ps_memory_mb", &cluster.ps_memory_bytes},
+                                    std::pair{"ps_disk_mb", &cluster.ps_disk_bytes},
+                                    std::pair{"worker_memory_mb", &cluster.worker_memory_bytes}}) {
+    uint64_t mib = 0;
+    RETURN_IF_ERROR(ReadFlag(command_line, flag, WholeValue<uint64_t>(0, kMaxMib), &mib));
+    *bytes = mib << 20;
+  }
   return cluster;
-}
-
-Result<uint64_t> WholeFlag(const CommandLine& command_line, const char* flag, uint64_t otherwise,
-                           uint64_t least, uint64_t most) {
-  const std::string text = command_line.Value(flag);
-  if (text.empty()) return otherwise;
-  const auto value = ReadWhole(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return UsageError("--{}={}: expected a whole number from {} to {}", flag, text, least, most);
 }
 
 std::string LimitsText(const ClusterShape& cluster, const Machine& machine, uint64_t ps_rows_mb) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "common/counted.h"
-#include "common/read_value.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
 #include "launch/prediction/plan_of_run.h"
@@ -64,13 +63,9 @@ std::string CachesNote(const LabRun& run) {
 }
 
 Result<uint64_t> MaxSamplesOf(const CommandLine& command_line) {
-  const std::string text = command_line.Value(kMaxSamplesFlag);
-  if (text.empty()) return uint64_t{0};
-  const auto value = ReadWhole(text);
-  if (!value || *value < 1) {
-    return UsageError("--max_samples={}: expected a whole number of 1 or more", text);
-  }
-  return *value;
+  uint64_t samples = 0;
+  RETURN_IF_ERROR(ReadFlag(command_line, kMaxSamplesFlag, WholeValue<uint64_t>(1), &samples));
+  return samples;
 }
 
 bool AreTablesSaid(const CommandLine& command_line, const Settings& settings) {

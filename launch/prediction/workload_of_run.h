@@ -38,11 +38,6 @@ ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_pe
 // value out of range.
 Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line);
 
-// The whole number that a flag gives; `otherwise` without it. kUsage, naming the flag, unless the
-// number is `least` to `most`.
-Result<uint64_t> WholeFlag(const CommandLine& command_line, const char* flag, uint64_t otherwise,
-                           uint64_t least, uint64_t most);
-
 // Of the limits that a plan has to keep the flags that say them, for errors:
 // " (--ps_memory_mb=64, --worker_memory_mb=4)"; "": there are none.
 std::string LimitsText(const ClusterShape& cluster, const Machine& machine,

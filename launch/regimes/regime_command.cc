@@ -7,7 +7,6 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "common/read_value.h"
 #include "launch/bench/bench_command.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
@@ -71,18 +70,12 @@ Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) 
     return Verify(file);
   }
   RegimeOptions options;
-  if (const std::string text = command_line.Value(kTableMbFlag); !text.empty()) {
-    const auto mib = ReadWhole(text);
-    constexpr uint64_t kLeast = kLeastTableBytes >> 20, kMost = kOriginalTableBytes >> 20;
-    if (!mib || *mib < kLeast || *mib > kMost) {
-      return UsageError(
-          "--{}={}: expected a whole number from {} MiB, which no cache holds, to {} MiB, as in "
-          "the "
-          "original",
-          kTableMbFlag, text, kLeast, kMost);
-    }
-    options.memory_bytes = *mib << 20;
-  }
+  uint64_t mib = options.memory_bytes >> 20;
+  // No cache holds the least; the most is the original's.
+  RETURN_IF_ERROR(ReadFlag(command_line, kTableMbFlag,
+                           WholeValue<uint64_t>(kLeastTableBytes >> 20, kOriginalTableBytes >> 20),
+                           &mib));
+  options.memory_bytes = mib << 20;
   fmt::print(stderr, "bench regime: this takes about 30 s on a machine at rest\n");
   omp_set_num_threads(1);
   ASSIGN_OR_RETURN(const RegimeEvidence evidence, MeasureRegimes(options));

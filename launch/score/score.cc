@@ -13,7 +13,6 @@
 #include "common/clean_text.h"
 #include "common/counted.h"
 #include "common/json_text.h"
-#include "common/read_value.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
 #include "launch/model/model_settings.h"
@@ -51,11 +50,10 @@ Result<ModelRowsOptions> ReadRowsOptions(const CommandLine& command_line) {
     return UsageError("--rows_memory_mb={}: it is for --rows=memory, and --rows={} is given",
                       memory, rows);
   }
-  const std::optional<uint64_t> mb = ReadWhole(memory);
-  if (!mb || *mb > UINT64_MAX / kMiB) {
-    return UsageError("--rows_memory_mb={}: expected a number of MiB", memory);
-  }
-  options.memory_bytes = *mb * kMiB;
+  uint64_t mib = 0;
+  RETURN_IF_ERROR(
+      ReadFlag(command_line, kRowsMemoryFlag, MebibytesValue(0, UINT64_MAX / kMiB), &mib));
+  options.memory_bytes = mib * kMiB;
   return options;
 }
 

@@ -490,5 +490,21 @@ TEST_F(CommandLineTest, AMissingConfigIsNamed) {
       testing::AllOf(HasSubstr("--config"), HasSubstr("/no.yaml"), HasSubstr("No such file")));
 }
 
+TEST(ReadFlag, NamesTheFlagAndWhatIsExpected) {
+  const CommandLine command_line = {
+      .flags = {{.name = "max_samples", .value = "7"},
+                {.name = "max_samples", .value = "0", .origin = "my.flags:3"},
+                {.name = "hosts", .value = "4"}}};
+  uint32_t hosts = 1, workers = 2;
+  uint64_t samples = 5;
+  EXPECT_OK(ReadFlag(command_line, "hosts", WholeValue<uint32_t>(1, 8), &hosts));
+  EXPECT_OK(ReadFlag(command_line, "workers", WholeValue<uint32_t>(1, 8), &workers));
+  EXPECT_EQ(hosts, 4u);
+  EXPECT_EQ(workers, 2u) << "is not given";
+  EXPECT_EQ(ReadFlag(command_line, "max_samples", WholeValue<uint64_t>(1), &samples).message(),
+            "--max_samples=0 (my.flags:3): expected a whole number of 1 or more");
+  EXPECT_EQ(samples, 5u);
+}
+
 }  // namespace
 }  // namespace rowhouse

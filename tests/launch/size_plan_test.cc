@@ -198,9 +198,7 @@ TEST(PlanVerb, RefusesWhatItCannotDo) {
               HasSubstr("--sizes and --out ask for different things"));
   EXPECT_THAT(refusal({.wants_counts = true, .wants_plan = true, .has_strategy = true}),
               HasSubstr("--count_ids and --strategy"));
-  EXPECT_THAT(refusal({.max_samples = "5"}), HasSubstr("--max_samples=5 is for counting"));
-  EXPECT_THAT(refusal({.wants_counts = true, .max_samples = "0"}),
-              HasSubstr("--max_samples=0: expected a whole number of 1 or more"));
+  EXPECT_THAT(refusal({.max_samples = 5}), HasSubstr("--max_samples=5 is for counting"));
   EXPECT_THAT(refusal({.wants_plan = true, .measured = "absent"}),
               HasSubstr("--measured=absent: holds no saved model"));
   for (const std::string given : {"0", "-1", "many", "16777217"}) {
