@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that the files of a folder can be compiled together (rowhouse_units in CMakeLists.txt).
 
-A private name, one in an anonymous namespace, stands in one file of its folder. And no private
+A private name, one in an anonymous namespace, stands in one file of its room: its folder, and those of
+families in it. And no private
 function has the name of a function in a header that the folder includes: a call in another file
 would take whichever fits better, without a word of the compiler.
   .ci/names.py [ROOT]
@@ -15,6 +16,8 @@ import sys
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
 # May stand in several files: aliases, and the function that GoogleTest finds by its argument's type.
 SHARED = re.compile(r"using |void PrintTo\(")
+
+FAMILIES = re.search(r"set\(FAMILIES (\S+)\)", (ROOT / "CMakeLists.txt").read_text())[1]
 
 FUNCTION = re.compile(r"(?:\[\[\w+\]\] )?(?:template <.*> )?(?:inline |static |constexpr )*"
                       r"[\w:]+(?:<.*>)?(?: const)?[ &*]+(\w+)\(")
@@ -49,7 +52,7 @@ def main():
     rooms = collections.defaultdict(list)
     for name in texts:
         if name.endswith(".cc") and not name.startswith(("tests/families/", "tests/fuzz/")):
-            rooms[name.rpartition("/")[0]].append(name)
+            rooms[re.sub(f"/({FAMILIES})$", "", name.rpartition("/")[0])].append(name)
 
     faults = []
     for files in rooms.values():
@@ -72,7 +75,7 @@ def main():
                     faults.append(f"{file}: {name} is also in {owner[name]}")
                 if function and name in public:
                     faults.append(f"{file}: {name} is also in {public[name]}")
-    print("\n".join(sorted(set(faults))) or f"names: private names of {len(rooms)} folders are unique")
+    print("\n".join(sorted(set(faults))) or f"names: private names of {len(rooms)} rooms are unique")
     return 1 if faults else 0
 
 

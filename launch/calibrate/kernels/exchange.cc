@@ -53,9 +53,9 @@ class StepsInTurn {
   size_t next_ = 0;
 };
 
-class Exchange final : public MeasuredKernel {
+class RowExchange final : public MeasuredKernel {
  public:
-  explicit Exchange(const KernelOptions&) {}
+  explicit RowExchange(const KernelOptions&) {}
   std::vector<std::string> figures() const override {
     return {"pull", "pull_worker", "pull_shard", "push", "push_worker", "push_shard"};
   }
@@ -189,7 +189,7 @@ class CachedRows final : public MeasuredKernel {
 };
 
 REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  kernels.Add<Exchange>("exchange");
+  kernels.Add<RowExchange>("exchange");
   kernels.Add<CachedRows>("cached_rows");
   for (const std::string& optimizer : Optimizers().Names()) {
     kernels.Add("update_" + optimizer,
