@@ -9,7 +9,7 @@
 #include "launch/data/data_verb.h"
 #include "launch/data/inferred_config.h"
 #include "launch/settings/yaml_config.h"
-#include "worker/data/mapping/inference.h"
+#include "worker/data/infer/inference.h"
 #include "worker/data/text/first_look.h"
 #include "worker/data/text/text_chunks.h"
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "worker/data/mapping/inference.h"
+#include "worker/data/infer/inference.h"
 
 namespace rowhouse {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launch/settings/key_field.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
 
 namespace rowhouse {
 

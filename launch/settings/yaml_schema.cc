@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "launch/settings/schema_fields.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {

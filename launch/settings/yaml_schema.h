@@ -16,7 +16,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "launch/settings/yaml_source.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
 
 namespace rowhouse {
 

@@ -45,6 +45,13 @@ const std::vector<std::string> kRooms = {
     "ps/node",
 
     "worker/data",
+    "worker/data/mapping",
+    "worker/data/text",
+    "worker/data/blocks",
+    "worker/data/infer",
+    "worker/data/traces",
+    "worker/data/convert",
+    "worker/data/sources",
     "worker/dense",
     "worker/embedding",
     "worker/mpi",
@@ -74,11 +81,17 @@ const std::vector<std::string> kRooms = {
 // What predicts and experiments: the system itself does not know of it.
 constexpr std::string_view kLab = "sharding/lab/";
 
-// "sharding/rows/optimizers/sgd.cc" -> "sharding/rows".
+// "sharding/rows/optimizers/sgd.cc" -> "sharding/rows": the deepest of kRooms that it is in, or its
+// folder.
 std::string RoomOf(const std::string& path) {
-  const size_t above = path.starts_with(kLab) ? kLab.size() - 1 : path.find('/');
-  const size_t room = path.find('/', above + 1);
-  return path.substr(0, room == std::string::npos ? above : room);
+  std::string room = path.substr(0, path.rfind('/'));
+  const std::string folder = room;
+  while (std::ranges::count(kRooms, room) == 0) {
+    // A floor's own files, but not those of its folders, are in the room of its name.
+    if (room.find('/') == std::string::npos || room.find('/') == room.rfind('/')) return folder;
+    room.resize(room.rfind('/'));
+  }
+  return room;
 }
 
 // A sentence if a file of the room of `path` must not include `header`; "": it may.

@@ -6,7 +6,7 @@
 #include "launch/data/inferred_config.h"
 #include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
-#include "worker/data/mapping/inference.h"
+#include "worker/data/infer/inference.h"
 
 namespace rowhouse {
 namespace {

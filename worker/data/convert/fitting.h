@@ -18,7 +18,7 @@
 #include "worker/data/convert/moments.h"
 #include "worker/data/convert/token_counts.h"
 #include "worker/data/mapping/preprocessing.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
 
 namespace rowhouse {
 

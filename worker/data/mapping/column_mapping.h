@@ -1,5 +1,5 @@
 // What one column's values become: numbers of a dense column, ids of a categorical one. The rules
-// are in worker/data/mapping/schema.h.
+// are in worker/data/schema.h.
 //
 // Threads: const; any thread.
 #pragma once
@@ -11,8 +11,8 @@
 #include "common/status.h"
 #include "worker/data/batch.h"
 #include "worker/data/mapping/preprocessing.h"
-#include "worker/data/mapping/schema.h"
 #include "worker/data/mapping/vocabulary.h"
+#include "worker/data/schema.h"
 
 namespace rowhouse {
 

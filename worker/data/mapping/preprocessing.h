@@ -14,7 +14,7 @@
 
 #include "common/status.h"
 #include "worker/data/batch.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
 
 namespace rowhouse {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/status.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
 
 namespace rowhouse {
 

@@ -14,7 +14,7 @@ namespace rowhouse {
 
 enum class TokenType : uint8_t { kString, kInteger, kHex };
 
-// Of CategoricalColumn::token (worker/data/mapping/schema.h); nothing for another word.
+// Of CategoricalColumn::token (worker/data/schema.h); nothing for another word.
 inline std::optional<TokenType> TokenTypeOf(std::string_view word) {
   if (word == "string") return TokenType::kString;
   if (word == "integer") return TokenType::kInteger;

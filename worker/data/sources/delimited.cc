@@ -1,5 +1,5 @@
 // "delimited": text whose records are fields between separators, one sample a record: CSV, TSV and
-// the like, by the schema (worker/data/mapping/schema.h; worker/data/text/sample_fields.h says what
+// the like, by the schema (worker/data/schema.h; worker/data/text/sample_fields.h says what
 // a field becomes).
 //
 // Records. A separator of one byte; line ends LF or CRLF. With has_quotes, as in RFC 4180: a field
@@ -7,6 +7,7 @@
 //   escapes by backslash are not known.
 // Columns. With has_header, the first record of each file names them, in any order; else the schema
 //   does. A column that the schema neither uses nor ignores is an error.
+#include <set>
 #include <algorithm>
 
 #include "worker/data/convert/prepared_text.h"
@@ -129,7 +130,34 @@ Result<std::unique_ptr<TextFormat>> OpenDelimited(const TextFormatOptions& optio
   return std::unique_ptr<TextFormat>(std::move(format));
 }
 
-REGISTER_MEMBER(TextFormats().Add("delimited", OpenDelimited, {}, {.names_columns = true}) &&
+Status CheckDelimited(const Schema& schema) {
+  if (schema.label.column.empty()) {
+    return UsageError(
+        "schema: no label: name its column, as in label: {{column: clicked, rule: \"== 1\"}}");
+  }
+  if (schema.separator.size() != 1 ||
+      schema.separator.find_first_of("\"\r\n") != std::string::npos) {
+    return UsageError("schema: separator \"{}\": expected one character, no quote or line end",
+                      schema.separator);
+  }
+  if (!schema.has_header && schema.columns.empty()) {
+    return UsageError(
+        "schema: header: false needs the names of the file's columns, in order: columns: [a, b]");
+  }
+  if (schema.has_header && !schema.columns.empty()) {
+    return UsageError(
+        "schema: columns are named by the file's header; say header: false if it has none, or take "
+        "columns away");
+  }
+  std::set<std::string> names;
+  for (const std::string& name : schema.columns) {
+    if (!names.insert(name).second) return UsageError("schema: columns: \"{}\" is twice", name);
+  }
+  return OkStatus();
+}
+
+REGISTER_MEMBER(TextFormats().Add("delimited", OpenDelimited, {},
+                                  {.names_columns = true, .check = &CheckDelimited}) &&
                 AddTextDataset("delimited"));
 
 }  // namespace

@@ -19,8 +19,8 @@
 
 #include "common/status.h"
 #include "worker/data/batch.h"
-#include "worker/data/mapping/schema.h"
 #include "worker/data/mapping/token_key.h"
+#include "worker/data/schema.h"
 #include "worker/data/text/text_format.h"
 
 namespace rowhouse {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/blocks/data_directory.h"
+#include "worker/data/data_origin.h"
 #include "worker/data/text/byte_stream.h"
 #include "worker/data/text/text_format.h"
 

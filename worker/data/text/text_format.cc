@@ -29,4 +29,10 @@ Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                                                              .flags = options.flags});
 }
 
+Status CheckSchema(const Schema& schema) {
+  const auto check = TextFormats().DeclarationOf(schema.format).check;
+  if (check != nullptr) RETURN_IF_ERROR(check(schema));
+  return CheckColumns(schema);
+}
+
 }  // namespace rowhouse

@@ -1,7 +1,7 @@
 // TextFormat: how the bytes of a kind of text file become samples. Formats are a family; each is
 // one file of worker/data/sources/.
 //
-// Raw samples are a Batch in which ids are keys of tokens (worker/data/mapping/schema.h) and a
+// Raw samples are a Batch in which ids are keys of tokens (worker/data/schema.h) and a
 // missing dense value is NaN; a missing token is an empty bag, unless the format says what it
 // stands for. Preprocessing::Map makes the model's batch of it.
 //
@@ -17,7 +17,7 @@
 #include "common/registry.h"
 #include "common/status.h"
 #include "worker/data/batch.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
 
 namespace rowhouse {
 
@@ -83,6 +83,7 @@ class TextFormat {
 // What a format says of itself, for code that knows formats only by name.
 struct TextFormatDeclaration {
   bool names_columns = false;  // the schema says which columns there are; others have their own
+  Status (*check)(const Schema& schema) = nullptr;  // of what only this format needs. (OK)
   // An option makes it drop lines. Converted data then have days in any case, so that those of a
   // version that cut them otherwise are known by having none.
   bool may_drop_lines = false;
@@ -102,5 +103,8 @@ Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                                                    const DatasetOptions& options,
                                                    const std::vector<std::string>& files,
                                                    bool needs_label = true);
+
+// kUsage for a schema that its format refuses, or whose columns do not fit together.
+Status CheckSchema(const Schema& schema);
 
 }  // namespace rowhouse

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "common/nearest_name.h"
-#include "worker/data/mapping/inference.h"
+#include "worker/data/infer/inference.h"
 #include "worker/data/text/field_text.h"
 
 namespace rowhouse {

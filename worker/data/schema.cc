@@ -1,11 +1,10 @@
-#include "worker/data/mapping/schema.h"
+#include "worker/data/schema.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "common/nearest_name.h"
-#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -67,37 +66,9 @@ Status CheckCategorical(const CategoricalColumn& column) {
   return OkStatus();
 }
 
-Status CheckDelimited(const Schema& schema) {
-  if (schema.label.column.empty()) {
-    return UsageError(
-        "schema: no label: name its column, as in label: {{column: clicked, rule: \"== 1\"}}");
-  }
-  if (schema.separator.size() != 1 ||
-      schema.separator.find_first_of("\"\r\n") != std::string::npos) {
-    return UsageError("schema: separator \"{}\": expected one character, no quote or line end",
-                      schema.separator);
-  }
-  if (!schema.has_header && schema.columns.empty()) {
-    return UsageError(
-        "schema: header: false needs the names of the file's columns, in order: columns: [a, b]");
-  }
-  if (schema.has_header && !schema.columns.empty()) {
-    return UsageError(
-        "schema: columns are named by the file's header; say header: false if it has none, or take "
-        "columns away");
-  }
-  std::set<std::string> names;
-  for (const std::string& name : schema.columns) {
-    if (!names.insert(name).second) return UsageError("schema: columns: \"{}\" is twice", name);
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
-Status CheckSchema(const Schema& schema) {
-  if (TextFormats().DeclarationOf(schema.format).names_columns)
-    RETURN_IF_ERROR(CheckDelimited(schema));
+Status CheckColumns(const Schema& schema) {
   RETURN_IF_ERROR(CheckUses(schema));
   for (const CategoricalColumn& column : schema.categorical) {
     RETURN_IF_ERROR(CheckCategorical(column));

@@ -1,4 +1,4 @@
-#include "worker/data/criteo_counts.h"
+#include "worker/data/text/criteo_counts.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "worker/data/dataset.h"
-#include "worker/data/mapping/inference.h"
+#include "worker/data/infer/inference.h"
 #include "worker/data/text/text_format.h"
 
 namespace rowhouse {

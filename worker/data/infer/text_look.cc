@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "worker/data/mapping/inference.h"
+#include "worker/data/infer/inference.h"
 #include "worker/data/text/field_text.h"
 #include "worker/data/text/record_scanner.h"
 

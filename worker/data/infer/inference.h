@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/mapping/column_look.h"
-#include "worker/data/mapping/schema.h"
+#include "worker/data/infer/column_look.h"
+#include "worker/data/schema.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {

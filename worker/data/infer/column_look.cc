@@ -1,4 +1,4 @@
-#include "worker/data/mapping/column_look.h"
+#include "worker/data/infer/column_look.h"
 
 #include <xxhash.h>
 

@@ -89,7 +89,7 @@ struct Schema {
 
 // kUsage, one sentence, for what contradicts itself: a column with two uses, a row for rare tokens
 // without a dictionary. Needs no file; sets no limit to names.
-Status CheckSchema(const Schema& schema);
+Status CheckColumns(const Schema& schema);
 
 // kUsage if raw samples of text are not of the shape that a given preprocessing maps.
 Status CheckSameColumns(const Schema& text, const Schema& given);

@@ -1,4 +1,4 @@
-#include "worker/data/mapping/inference.h"
+#include "worker/data/infer/inference.h"
 
 #include <fmt/ranges.h>
 
