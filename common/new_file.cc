@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr size_t kCopiedPieceBytes = size_t{1} << 20;
 
 // Before the name is ".<16 digits>.tmp" long: names have at most 255 bytes.
-constexpr size_t kMostOfName = 230;
+constexpr size_t kMaxOfName = 230;
 
 std::string FolderOf(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
@@ -69,7 +69,7 @@ std::string RandomNameBeside(const std::string& path) {
   std::random_device device;
   const uint64_t word = (uint64_t{device()} << 32) | device();
   const fs::path file(path);
-  const std::string name = file.filename().string().substr(0, kMostOfName);
+  const std::string name = file.filename().string().substr(0, kMaxOfName);
   return (file.parent_path() / fmt::format("{}.{:016x}.tmp", name, word)).string();
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the kernel's
+constexpr int kMaxLinks = 40;  // as the kernel's
 
 fs::path PlaceOf(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -26,7 +26,7 @@ std::optional<int> DescriptorOf(fs::path path) {
   std::error_code error;
   const fs::path descriptors = fs::canonical("/proc/self/fd", error);
   if (error) return std::nullopt;
-  for (int link = 0; link < kMostLinks; ++link) {
+  for (int link = 0; link < kMaxLinks; ++link) {
     if (fs::canonical(PlaceOf(path), error) == descriptors && !error) {
       const std::string name = path.filename().string();
       int number = -1;
@@ -84,7 +84,7 @@ int OpenWrittenThrough(const std::string& path) {
 std::string ReplacedFile(const std::string& path) {
   std::error_code error;
   fs::path file = path;
-  for (int link = 0; link < kMostLinks; ++link) {
+  for (int link = 0; link < kMaxLinks; ++link) {
     if (!fs::is_symlink(fs::symlink_status(file, error))) return file.string();
     const fs::path to = fs::read_symlink(file, error);
     if (error) break;

@@ -53,7 +53,7 @@ void PhaseLog::Count(Phase phase, TimeNs end, uint64_t amount, uint64_t second_a
 }
 
 void PhaseLog::Keep(const PhaseSpan& span) {
-  constexpr size_t kHalf = kMostSpans / 2;
+  constexpr size_t kHalf = kMaxSpans / 2;
   if (span.begin == span.end) return;
   std::vector<PhaseSpan>& newest = after_first_ == 0 ? first_ : last_;
   if (!newest.empty()) {

@@ -75,7 +75,7 @@ struct PhaseRecord {
 class PhaseLog {
  public:
   using Phase = uint32_t;
-  static constexpr size_t kMostSpans = size_t{1} << 15;  // kept of one log: half first, half last
+  static constexpr size_t kMaxSpans = size_t{1} << 15;  // kept of one log: half first, half last
 
   // `clock` outlives the log. Phases count from 0. Starts the first phase.
   PhaseLog(const Clock& clock, std::vector<PhaseKind> phases);

@@ -1,5 +1,5 @@
 // Thinned<T>: a bounded sample of a series that may go on for ever: all values as long as there are
-// fewer than kMost, then every second, every fourth, ... one, evenly over the whole series. Which
+// fewer than kMax, then every second, every fourth, ... one, evenly over the whole series. Which
 // ones depends on their number alone.
 //
 // Threads: one.
@@ -14,14 +14,14 @@ namespace rowhouse {
 template <typename T>
 class Thinned {
  public:
-  static constexpr size_t kMost = size_t{1} << 16;
+  static constexpr size_t kMax = size_t{1} << 16;
 
   void Add(T value) {
     if (added_++ % every_ != 0) return;
     values_.push_back(value);
-    if (values_.size() < kMost) return;
+    if (values_.size() < kMax) return;
     for (size_t i = 0; 2 * i < values_.size(); ++i) values_[i] = values_[2 * i];
-    values_.resize(kMost / 2);
+    values_.resize(kMax / 2);
     every_ *= 2;
   }
   // In order.

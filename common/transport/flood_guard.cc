@@ -39,7 +39,7 @@ constexpr uint64_t kLastBytes = uint64_t{16} << 10;
 // Near the limit all connections together may have a quarter of it, as a sound run's requests have
 // (ps/shard/memory_budget.h), or what the rest of the process leaves but for a sixteenth; and a
 // sixteenth in any case.
-constexpr uint64_t kSoundPart = 4, kLeastPart = 16;
+constexpr uint64_t kSoundPart = 4, kMinPart = 16;
 // What malloc keeps of freed memory near the limit is given back where the process has grown by so
 // much.
 constexpr uint64_t kTrimPart = 32;
@@ -274,7 +274,7 @@ size_t FloodGuard::Admits(int fd) {
 // ---- Who has sent too much ----------------------------------------------------------------------
 
 uint64_t FloodGuard::MaxUnread(uint64_t resident, uint64_t unread) const {
-  const uint64_t least = process_bytes_ / kLeastPart;
+  const uint64_t least = process_bytes_ / kMinPart;
   const uint64_t others = resident - std::min(resident, unread) + least;
   return std::clamp(process_bytes_ - std::min(process_bytes_, others), least,
                     process_bytes_ / kSoundPart);
@@ -353,7 +353,7 @@ void FloodGuard::Look(uint64_t resident, bool in_vain) {
   const bool is_near = IsNear(resident);
   // Less than may be, as a thread waited for long, and is not to do so again soon.
   const uint64_t may_be = in_vain ? MaxUnread(resident, together) / 2
-                                  : process_bytes_ / kSoundPart + process_bytes_ / kLeastPart;
+                                  : process_bytes_ / kSoundPart + process_bytes_ / kMinPart;
   size_t hung_up = 0;
   for (const Unread& one : all) {
     const bool is_sound = one.memory_bytes <= (is_near ? kSoundBytes : kMaxBytes);

@@ -21,7 +21,7 @@ void MessageLog::OnRequest(const PeerId& peer, const Frames& frames, TimeNs read
   const bool is_push = header->type == MessageType::kPush;
   if (!is_push && header->type != MessageType::kPull) return;
   // Requests that are never answered must not fill the memory.
-  if (under_way_.size() >= kMostMessages) under_way_.clear();
+  if (under_way_.size() >= kMaxMessages) under_way_.clear();
   under_way_[{peer, header->request_id}] = {.request_id = header->request_id,
                                             .worker = header->sender,
                                             .is_push = is_push,
@@ -39,11 +39,11 @@ void MessageLog::OnAnswer(const PeerId& peer, const Frames& frames, TimeNs at) {
   auto found = under_way_.extract({peer, header->request_id});
   if (found.empty()) return;
   found.mapped().end = at;
-  if (answered_.size() < kMostMessages) {
+  if (answered_.size() < kMaxMessages) {
     answered_.push_back(found.mapped());
   } else {
     answered_[next_] = found.mapped();
-    next_ = (next_ + 1) % kMostMessages;
+    next_ = (next_ + 1) % kMaxMessages;
   }
 }
 

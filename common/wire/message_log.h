@@ -34,7 +34,7 @@ struct MessageTimes {
 
 class MessageLog {
  public:
-  static constexpr size_t kMostMessages = size_t{1} << 14;  // kept: the last ones
+  static constexpr size_t kMaxMessages = size_t{1} << 14;  // kept: the last ones
 
   // Messages of other types, and frames that are no message, are passed over. `peer`: who asks; on
   // a worker "".

@@ -35,14 +35,14 @@ Result<Attempt> Try(const TrainedConfig& config, int runs, DriftMeter* drift) {
 
 }  // namespace
 
-bool AccountedRun::is_unsteady() const { return spread > kMostSpread; }
+bool AccountedRun::is_unsteady() const { return spread > kMaxSpread; }
 
 Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,
                              const AccountOptions& options, DriftMeter* drift) {
   AccountedRun run;
   run.config = config;
   ASSIGN_OR_RETURN(Attempt best, Try(config, options.runs, drift));
-  while (best.spread() > kMostSpread && run.attempts < options.attempts) {
+  while (best.spread() > kMaxSpread && run.attempts < options.attempts) {
     ASSIGN_OR_RETURN(Attempt again, Try(config, options.runs, drift));
     if (again.spread() < best.spread()) best = std::move(again);
     ++run.attempts;

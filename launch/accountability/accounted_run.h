@@ -56,16 +56,16 @@ struct AccountedRun {
   int attempts = 1;             // how often the runs were made
   Drift drift;
 
-  bool is_unsteady() const;  // the spread stayed above kMostSpread
+  bool is_unsteady() const;  // the spread stayed above kMaxSpread
 };
 
 inline constexpr int kRuns = 3;
-inline constexpr int kMostAttempts = 4;  // repeated three times at most
-inline constexpr double kMostSpread = 0.15;
+inline constexpr int kMaxAttempts = 4;  // repeated three times at most
+inline constexpr double kMaxSpread = 0.15;
 
 struct AccountOptions {
   int runs = kRuns;  // of an attempt
-  int attempts = kMostAttempts;
+  int attempts = kMaxAttempts;
 };
 // The drift after the run before is that before this one.
 Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,

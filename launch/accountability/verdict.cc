@@ -14,9 +14,9 @@ namespace {
 constexpr double kStepGmae = 0.15, kStepP90 = 0.35, kStepWorst = 0.60;
 constexpr double kCounts = 0.02;
 constexpr double kGoodChoices = 0.85;
-constexpr size_t kMostUnsteady = 2;
-constexpr size_t kLeastConfigs = 12, kLeastContests = 8;
-constexpr size_t kLeastKernelPoints = 60;
+constexpr size_t kMaxUnsteady = 2;
+constexpr size_t kMinConfigs = 12, kMinContests = 8;
+constexpr size_t kMinKernelPoints = 60;
 
 class Errors {
  public:
@@ -36,7 +36,7 @@ void AddKernels(std::span<const JudgedPoint> judged, std::vector<Target>* target
       static_cast<double>(std::ranges::count(judged, false, &JudgedPoint::is_fitted));
   targets->push_back({.name = "points of kernels",
                       .value = static_cast<double>(judged.size()),
-                      .limit = kLeastKernelPoints,
+                      .limit = kMinKernelPoints,
                       .is_least = true,
                       .is_share = false});
   targets->push_back({.name = "share of them that fitted nothing",
@@ -55,12 +55,12 @@ void AddCounts(const Accountability& all, const PredictionError& error,
   if (all.is_part) return;
   targets->push_back({.name = "configurations that count",
                       .value = static_cast<double>(error.count),
-                      .limit = kLeastConfigs,
+                      .limit = kMinConfigs,
                       .is_least = true,
                       .is_share = false});
   targets->push_back({.name = "contests of plans",
                       .value = static_cast<double>(all.choices.size()),
-                      .limit = kLeastContests,
+                      .limit = kMinContests,
                       .is_least = true,
                       .is_share = false});
 }
@@ -77,7 +77,7 @@ void AddTimes(const Accountability& all, std::vector<Target>* targets) {
   targets->push_back(
       {.name = "unsteady configurations",
        .value = static_cast<double>(std::ranges::count_if(all.runs, &AccountedRun::is_unsteady)),
-       .limit = kMostUnsteady,
+       .limit = kMaxUnsteady,
        .is_share = false});
   if (all.choices.empty()) return;
   const auto good =
@@ -197,8 +197,8 @@ Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& ma
     ASSIGN_OR_RETURN(const StepCost cost, PredictConfig(config, now));
     choice.plans.push_back({.name = config.name, .predicted_ms = cost.ms, .runs_ms = {}});
   }
-  for (int run = 0; run < kMostContestRuns; ++run) {
-    if (run >= kLeastContestRuns && choice.is_told()) break;
+  for (int run = 0; run < kMaxContestRuns; ++run) {
+    if (run >= kMinContestRuns && choice.is_told()) break;
     for (size_t p = 0; p < contest.plans.size(); ++p) {
       RETURN_IF_ERROR(StopSignal::Check());
       ASSIGN_OR_RETURN(const MeasuredStep step, TrainOnce(contest.plans[p]));

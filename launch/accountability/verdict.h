@@ -52,7 +52,7 @@ struct ContestOutcome {
 };
 
 // Runs of each plan.
-inline constexpr int kLeastContestRuns = 4, kMostContestRuns = 8;
+inline constexpr int kMinContestRuns = 4, kMaxContestRuns = 8;
 
 Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
                                    DriftMeter* drift);

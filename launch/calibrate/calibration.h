@@ -20,7 +20,7 @@ namespace rowhouse {
 struct CalibrationOptions {
   int passes = 2;
   double point_ms = 12;  // of a pass, for the samples of one point, times the kernel's patience();
-                         // at least kLeastSamples are made
+                         // at least kMinSamples are made
   // Measures points to judge the tables by as well, and goes kernel by kernel, each with its passes
   // one after the other and the judged points between them, so that a slow minute slows all of it.
   bool judges = false;

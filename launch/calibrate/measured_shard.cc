@@ -16,8 +16,8 @@ Result<MeasuredShard> MeasuredShard::Make(const std::vector<TableSpec>& tables, 
   constexpr uint64_t kNever = uint64_t{1} << 40;
   uint64_t cache_bytes = uint64_t{1} << 20;
   for (const TableSpec& table : tables) {
-    constexpr uint64_t kMostPlanes = 4;  // weights and what optimizers keep beside them
-    cache_bytes += table.rows * (table.dim * sizeof(float) * kMostPlanes + 64);
+    constexpr uint64_t kMaxPlanes = 4;  // weights and what optimizers keep beside them
+    cache_bytes += table.rows * (table.dim * sizeof(float) * kMaxPlanes + 64);
   }
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
   ASSIGN_OR_RETURN(made.shard, Shard::Make({.node = {.cache_ratio = cache_ratio},

@@ -59,7 +59,7 @@ Status SamplePoint(MeasuredKernel& kernel, int pass, double ms,
                    std::vector<PointSamples>* samples) {
   const Stopwatch stopwatch;
   const int most = kernel.most_samples();
-  for (int i = 0; i < most && (i < kLeastSamples || stopwatch.Ns() < ms * 1e6); ++i) {
+  for (int i = 0; i < most && (i < kMinSamples || stopwatch.Ns() < ms * 1e6); ++i) {
     ASSIGN_OR_RETURN(const std::vector<double> ns, kernel.Measure());
     for (size_t figure = 0; figure < ns.size(); ++figure) (*samples)[figure].Add(pass, ns[figure]);
   }

@@ -14,7 +14,7 @@ namespace rowhouse {
 // The value that `share` of the samples lie below, interpolated. Requires samples.
 double Percentile(std::vector<double> samples, double share);
 
-inline constexpr int kLeastSamples = 3;
+inline constexpr int kMinSamples = 3;
 inline constexpr double kSlowPass = 1.3;
 // How many of the fastest samples count: on a quiet host, and beside other work.
 inline constexpr double kFasterPart = 0.8, kFastestPart = 0.25;

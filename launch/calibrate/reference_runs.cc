@@ -7,7 +7,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr double kLeastFactor = 0.3, kMostFactor = 8;
+constexpr double kMinFactor = 0.3, kMaxFactor = 8;
 
 // Calls `use` with each phase whose kernels the model multiplies by a factor: those of the
 // allreduce are measured by themselves.
@@ -77,7 +77,7 @@ Status FitInStep(const std::vector<ReferenceRun>& runs, Machine* machine) {
   ASSIGN_OR_RETURN(const std::vector<StepPhases> once, Predict(runs, *machine, 1));
   ASSIGN_OR_RETURN(const std::vector<StepPhases> twice, Predict(runs, *machine, 2));
   ForEachFittedPhase([&](const NamedStepPhase& phase) {
-    double slopes = 0, rest = 0, least = kMostFactor, most = kLeastFactor;
+    double slopes = 0, rest = 0, least = kMaxFactor, most = kMinFactor;
     for (size_t r = 0; r < runs.size(); ++r) {
       const double slope = twice[r].*phase.value - once[r].*phase.value;
       const double base = once[r].*phase.value - slope;
@@ -89,7 +89,7 @@ Status FitInStep(const std::vector<ReferenceRun>& runs, Machine* machine) {
       most = std::max(most, (measured - base) / slope);
     }
     if (slopes <= 0) return;
-    const double factor = std::clamp(rest / slopes, kLeastFactor, kMostFactor);
+    const double factor = std::clamp(rest / slopes, kMinFactor, kMaxFactor);
     machine->constants[InStep::ConstantOf(phase)] = {
         .value = factor, .unit = "times", .spread = (most - least) / factor};
   });

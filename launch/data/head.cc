@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr uint64_t kDefaultSamples = 10, kMostSamples = 1'000'000;
+constexpr uint64_t kDefaultSamples = 10, kMaxSamples = 1'000'000;
 
 Result<Batch> ReadFirst(const DataDirectory& data, uint64_t count) {
   std::vector<SamplePlace> places;
@@ -72,7 +72,7 @@ Status RunHead(const CommandLine& command_line, const std::vector<std::string>& 
                    OpenDataArgument("head", arguments, settings));
   uint64_t count = kDefaultSamples;
   RETURN_IF_ERROR(
-      ReadFlag(command_line, kMaxSamplesFlag, WholeValue<uint64_t>(1, kMostSamples), &count));
+      ReadFlag(command_line, kMaxSamplesFlag, WholeValue<uint64_t>(1, kMaxSamples), &count));
   ASSIGN_OR_RETURN(const Batch batch, ReadFirst(*data, count));
   std::string text;
   ordered_json json = ordered_json::array();

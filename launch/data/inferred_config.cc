@@ -17,7 +17,7 @@ namespace {
 using Use = InferredColumn::Use;
 
 // Rows of a plain table at most: with 16 floats and Adagrad's state, 4 GB.
-constexpr double kMostPlainRows = 3.2e7;
+constexpr double kMaxPlainRows = 3.2e7;
 
 // What fits data of so many records. A model has to learn them in one pass: a second one costs more
 // on tests than it brings (ids are learned by heart). So the fewer there are, the more steps are
@@ -159,10 +159,10 @@ std::string TablesText(const Inferred& inferred) {
     const auto rows = static_cast<double>(column.categorical.rows);
     text += fmt::format("    - {{name: {}, rows: {}", YamlWord(TableNameOf(column.name)),
                         column.categorical.rows);
-    if (rows > kMostPlainRows) {
+    if (rows > kMaxPlainRows) {
       text +=
           fmt::format(", kind: hashed, buckets: {:.0f}}}  # a row each would take more than 4 GB\n",
-                      kMostPlainRows / 2);
+                      kMaxPlainRows / 2);
     } else {
       text += "}\n";
     }

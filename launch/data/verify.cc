@@ -15,7 +15,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kMostNamed = 10;  // damaged blocks in the message
+constexpr size_t kMaxNamed = 10;  // damaged blocks in the message
 
 Status CheckPreprocessing(const DataDirectory& data) {
   if (data.preprocessing_digest().empty()) return OkStatus();
@@ -51,11 +51,11 @@ Status RunVerify(const CommandLine& command_line, const std::vector<std::string>
   if (!damaged.empty()) {
     std::vector<std::string> lines;
     for (const auto& [block, message] : damaged) {
-      if (lines.size() < kMostNamed) lines.push_back("\n  " + message);
+      if (lines.size() < kMaxNamed) lines.push_back("\n  " + message);
     }
     return UsageError("{}: {} of {} blocks are damaged:{}{}", data->path(), damaged.size(),
                       data->blocks(), fmt::join(lines, ""),
-                      damaged.size() > kMostNamed ? "\n  ..." : "");
+                      damaged.size() > kMaxNamed ? "\n  ..." : "");
   }
   RETURN_IF_ERROR(CheckPreprocessing(*data));
   const nlohmann::ordered_json json = {{"path", data->path()},

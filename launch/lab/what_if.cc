@@ -160,7 +160,7 @@ class Asker {
   Status TakeWorkload(const std::string& key, LabRun* run) {
     auto found = workloads_.find(key);
     if (found == workloads_.end()) {
-      if (workloads_.size() >= kMostWorkloads) workloads_.clear();
+      if (workloads_.size() >= kMaxWorkloads) workloads_.clear();
       RETURN_IF_ERROR(SetWorkload(run));
       found = workloads_.emplace(key, std::pair(run->workload, run->accesses)).first;
     }
@@ -202,7 +202,7 @@ class Asker {
     return summary;
   }
 
-  static constexpr size_t kMostWorkloads = 64;
+  static constexpr size_t kMaxWorkloads = 64;
 
   const CommandLine& command_line_;
   const std::vector<WhatIfAxis>& axes_;

@@ -88,14 +88,14 @@ nlohmann::ordered_json TracedTableToJson(const TracedTable& table) {
 
 // Of the tables with the most accesses.
 nlohmann::ordered_json CurvesOf(const TraceSummary& summary) {
-  constexpr size_t kMost = 10;
+  constexpr size_t kMax = 10;
   std::vector<const TracedTable*> tables;
   for (const TracedTable& table : summary.tables) {
     if (!table.curve.points.empty()) tables.push_back(&table);
   }
   std::ranges::stable_sort(tables, std::greater<>(), &TracedTable::pulled_rows);
   nlohmann::ordered_json series = nlohmann::ordered_json::array();
-  for (size_t t = 0; t < std::min(kMost, tables.size()); ++t) {
+  for (size_t t = 0; t < std::min(kMax, tables.size()); ++t) {
     nlohmann::ordered_json points = nlohmann::ordered_json::array();
     for (const MissRatioCurve::Point& point : tables[t]->curve.points) {
       if (point.rows > 0) points.push_back({point.rows, point.miss_ratio});
@@ -123,9 +123,9 @@ std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
 
 // "table a", "tables a, b and 7 more".
 std::string TableNamesText(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 5;
+  constexpr size_t kMax = 5;
   std::string text = names.size() == 1 ? "table " : "tables ";
-  const size_t named = std::min(kMost, names.size());
+  const size_t named = std::min(kMax, names.size());
   for (size_t i = 0; i < named; ++i) {
     const bool is_last = i + 1 == names.size();
     text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];

@@ -20,7 +20,7 @@ namespace rowhouse {
 namespace {
 
 // A calibration of which more than one kernel in so many scatters is warned about.
-constexpr size_t kMostBusy = 5;
+constexpr size_t kMaxBusy = 5;
 
 Result<Machine> ReadMachine(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
@@ -30,8 +30,8 @@ Result<Machine> ReadMachine(const std::string& path) {
 
 // "merge", "merge, pull and 3 others".
 std::string NamesText(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 4;
-  const size_t told = std::min(kMost, names.size());
+  constexpr size_t kMax = 4;
+  const size_t told = std::min(kMax, names.size());
   const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + told, ", "));
   return told == names.size() ? text : text + fmt::format(" and {} others", names.size() - told);
 }
@@ -63,7 +63,7 @@ std::string WarningOf(const Machine& machine, const std::string& path) {
   // Some kernels scatter on any host.
   const size_t busy = KernelsSpreadBeyond(machine, kBusySpread).size();
   const size_t all = machine.kernels.size();
-  if (busy * kMostBusy > all) {
+  if (busy * kMaxBusy > all) {
     return fmt::format(
         "the calibration {} was measured beside other work: the samples of {} of {} kernels are "
         "spread by more than {:.0f} %; rowhouse bench calibrate measures again",

@@ -16,7 +16,7 @@ namespace rowhouse {
 
 // Of the phase "allreduce" of every worker: "allreduce/wait" and "allreduce/sum", in sums and in
 // spans. Nothing where there is one worker. Sums of runs of more steps than are kept
-// (KeptTimes::kMostAllreduces) divide as those of the kept ones; spans
+// (KeptTimes::kMaxAllreduces) divide as those of the kept ones; spans
 // of the other steps stay "allreduce".
 void DivideAllreduce(std::vector<RankProfile>* workers);
 

@@ -37,15 +37,15 @@ std::vector<MessageWays> WaysOfRank(const RunProfile& profile, const RankProfile
 }  // namespace
 
 std::string MessagesText(const RunProfile& profile, const RankProfile& rank) {
-  constexpr size_t kMostTold = 16;
+  constexpr size_t kMaxTold = 16;
   constexpr double kNsPerUs = 1e3;
   const ShardSides shards(profile);
   std::vector<MessageWays> ways = WaysOfRank(profile, rank, shards);
   if (ways.empty()) return "";
-  const size_t left_out = ways.size() - std::min(ways.size(), kMostTold);
+  const size_t left_out = ways.size() - std::min(ways.size(), kMaxTold);
   if (left_out > 0) {
     std::ranges::sort(ways, std::greater(), &MessageWays::all);
-    ways.resize(kMostTold);
+    ways.resize(kMaxTold);
   }
   std::string text =
       fmt::format("  {:<34}{:>10}{:>10}{:>12}{:>10}{:>10}\n", "messages, us of a mean one",

@@ -14,7 +14,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 // Of all threads together, so that viewers can open the file of a run of any size.
-constexpr size_t kMostSlices = 1'000'000;
+constexpr size_t kMaxSlices = 1'000'000;
 
 // What a thread does when it has nothing to do is left blank.
 bool IsIdle(const RankProfile& rank, const std::string& phase) {
@@ -33,7 +33,7 @@ class TraceWriter {
         }
       }
     }
-    most_spans_ = kMostSlices / std::max<size_t>(threads, 1);
+    most_spans_ = kMaxSlices / std::max<size_t>(threads, 1);
   }
 
   std::string Text() {

@@ -267,12 +267,12 @@ Result<uint64_t> BytesForTables(const RegimeOptions& options) {
   }
   const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : free / 3;
   const uint64_t bytes = std::min(limit, kOriginalTableBytes);
-  if (bytes >= kLeastTableBytes) return bytes;
+  if (bytes >= kMinTableBytes) return bytes;
   return MakeStatus(StatusCode::kUnavailable,
                     "bench regime needs tables far larger than the CPU's caches, {} MiB at least, "
                     "and takes a third of the host's free memory ({} MiB): end other programs, or "
                     "use a larger host",
-                    kLeastTableBytes >> 20, free >> 20);
+                    kMinTableBytes >> 20, free >> 20);
 }
 
 }  // namespace

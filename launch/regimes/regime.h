@@ -8,7 +8,7 @@
 
 namespace rowhouse {
 
-inline constexpr uint64_t kLeastTableBytes = uint64_t{256} << 20;  // caches hold less than that
+inline constexpr uint64_t kMinTableBytes = uint64_t{256} << 20;  // caches hold less than that
 inline constexpr uint64_t kOriginalTableBytes = uint64_t{2'000'000} * 256 * sizeof(float);
 
 struct RegimeOptions {

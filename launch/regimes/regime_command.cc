@@ -73,7 +73,7 @@ Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) 
   uint64_t mib = options.memory_bytes >> 20;
   // No cache holds the least; the most is the original's.
   RETURN_IF_ERROR(ReadFlag(command_line, kTableMbFlag,
-                           WholeValue<uint64_t>(kLeastTableBytes >> 20, kOriginalTableBytes >> 20),
+                           WholeValue<uint64_t>(kMinTableBytes >> 20, kOriginalTableBytes >> 20),
                            &mib));
   options.memory_bytes = mib << 20;
   fmt::print(stderr, "bench regime: this takes about 30 s on a machine at rest\n");

@@ -57,7 +57,7 @@ std::string WorkersText(const RunReport& report, const StepCost& cost) {
     return actual.AStep(worker.steps.*phase * 1e3);
   };
   const size_t workers = report.workers.size();
-  if (workers > kMostRanksTold) {
+  if (workers > kMaxRanksTold) {
     RankFigure step{.name = "ms a step", .predicted = std::vector<double>(workers, cost.ms)};
     RankFigure exchange{.name = "ms of it in the allreduce, with waiting",
                         .predicted = std::vector<double>(workers, cost.phases.allreduce)};
@@ -104,7 +104,7 @@ std::string NodesText(const RunReport& report, const StepCost& cost) {
     busy.predicted.push_back(predicted.busy_ms);
     if (busy_ms) busy.actual.push_back(*busy_ms);
   }
-  if (told <= kMostRanksTold) return text;
+  if (told <= kMaxRanksTold) return text;
   return RangesText(Counted(told, "PS node"), {rows, megabytes, busy});
 }
 

@@ -142,7 +142,7 @@ Status CheckPlacement(const TableSpec& table, const TablePlacement& placement, b
 }
 
 // Of decimals as people write them, whose sum may be 1 but for rounding.
-constexpr double kMostShares = 1.0 + 1e-9;
+constexpr double kMaxShares = 1.0 + 1e-9;
 
 // On no shard do shares sum to more than 1.
 Status CheckCacheShares(const std::vector<TableSpec>& tables, const Plan& plan) {
@@ -155,7 +155,7 @@ Status CheckCacheShares(const std::vector<TableSpec>& tables, const Plan& plan) 
     for (const ShardId shard : shards) {
       double& sum = sums[shard];
       sum += *share;
-      if (sum <= kMostShares) continue;
+      if (sum <= kMaxShares) continue;
       return UsageError(
           "plan: table \"{}\": with its cache_share={} the shares on shard {} sum to {:.6g}; they "
           "may sum to 1",

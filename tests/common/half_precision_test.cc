@@ -269,17 +269,17 @@ constexpr kernel_bodies::Stochastically kDraws{.key = 3, .first = 40};
     }                                                                                    \
   }
 
-ROWHOUSE_BODIES_FOR(Base, );
+ROWHOUSE_BODIES_FOR(HalfBase, );
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-ROWHOUSE_BODIES_FOR(Avx2, __attribute__((target("avx2,fma,f16c"))));
-ROWHOUSE_BODIES_FOR(Avx512, __attribute__((target("avx512f,fma"))));
+ROWHOUSE_BODIES_FOR(HalfAvx2, __attribute__((target("avx2,fma,f16c"))));
+ROWHOUSE_BODIES_FOR(HalfAvx512, __attribute__((target("avx512f,fma"))));
 #endif
 
 std::vector<Bodies> AllBodies() {
-  std::vector<Bodies> all = {Base::All(true)};
+  std::vector<Bodies> all = {HalfBase::All(true)};
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  all.push_back(Avx2::All(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
-  all.push_back(Avx512::All(__builtin_cpu_supports("avx512f")));
+  all.push_back(HalfAvx2::All(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
+  all.push_back(HalfAvx512::All(__builtin_cpu_supports("avx512f")));
 #endif
   return all;
 }

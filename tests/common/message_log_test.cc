@@ -50,13 +50,13 @@ TEST(MessageLog, PassesOverAllElse) {
 
 TEST(MessageLog, KeepsTheLastOnes) {
   MessageLog log;
-  const uint64_t all = MessageLog::kMostMessages + 3;
+  const uint64_t all = MessageLog::kMaxMessages + 3;
   for (uint64_t id = 0; id < all; ++id) {
     log.OnRequest("a", Asked(MessageType::kPull, id, 0), 0, 1);
     log.OnAnswer("a", Asked(MessageType::kPullReply, id, 0), 2);
   }
   const std::vector<MessageTimes> answered = log.Answered();
-  ASSERT_EQ(answered.size(), MessageLog::kMostMessages);
+  ASSERT_EQ(answered.size(), MessageLog::kMaxMessages);
   EXPECT_EQ(answered.front().request_id, 3u);
   EXPECT_EQ(answered.back().request_id, all - 1);
 }

@@ -60,14 +60,14 @@ TEST(PhaseLog, SpansOfLongRunsAreTheFirstAndTheLast) {
   ManualClock clock;
   PhaseLog log(clock, TwoKinds());
   log.KeepSpans();
-  constexpr uint64_t kSteps = PhaseLog::kMostSpans + 100;
+  constexpr uint64_t kSteps = PhaseLog::kMaxSpans + 100;
   for (uint64_t step = 0; step < kSteps; ++step) {
     log.set_step(step);
     clock.Advance(1);
     log.End(0, 1);
   }
   const PhaseRecord record = log.Record();
-  ASSERT_EQ(record.spans.size(), PhaseLog::kMostSpans);
+  ASSERT_EQ(record.spans.size(), PhaseLog::kMaxSpans);
   EXPECT_EQ(record.dropped_spans, 100u);
   EXPECT_EQ(record.spans.front().step, 0u);
   EXPECT_EQ(record.spans.back().step, kSteps - 1);

@@ -18,8 +18,8 @@ TEST(Thinned, IsBoundedAndEvenOverALongOne) {
   constexpr uint32_t kMany = 3'000'000;
   for (uint32_t i = 0; i < kMany; ++i) series.Add(static_cast<float>(i));
   const std::vector<float>& kept = series.values();
-  EXPECT_LT(kept.size(), Thinned<float>::kMost);
-  EXPECT_GE(kept.size(), Thinned<float>::kMost / 2);
+  EXPECT_LT(kept.size(), Thinned<float>::kMax);
+  EXPECT_GE(kept.size(), Thinned<float>::kMax / 2);
   for (size_t i = 0; i < kept.size(); ++i) ASSERT_EQ(kept[i], kept[1] * static_cast<float>(i));
   EXPECT_NEAR(MedianOf(kept), kMany / 2.0, kMany * 0.001);
 }

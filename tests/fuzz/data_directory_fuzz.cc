@@ -15,8 +15,8 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint32_t kMostSamples = 1 << 12;
-constexpr uint64_t kMostIds = 1 << 20;  // a few bytes may stand for 2^26 of them
+constexpr uint32_t kMaxSamples = 1 << 12;
+constexpr uint64_t kMaxIds = 1 << 20;  // a few bytes may stand for 2^26 of them
 
 DataColumns ColumnsOf(uint8_t choice) {
   DataColumns columns;
@@ -41,7 +41,7 @@ void ReadBlock(const DataColumns& columns, std::span<const std::byte> bytes) {
   BlockHeader header;
   if (bytes.size() < sizeof(header)) return;
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.samples > kMostSamples) return;
+  if (header.samples > kMaxSamples) return;
   if (!CheckBlock(columns, header.samples, bytes).ok()) return;
 
   std::vector<uint32_t> all(header.samples);
@@ -60,7 +60,7 @@ void ReadBlock(const DataColumns& columns, std::span<const std::byte> bytes) {
   for (size_t k = 0; k < columns.categorical.size(); ++k) {
     BlockArray ids;
     std::memcpy(&ids, bytes.data() + sizeof(header) + numbers.IdsOf(k) * sizeof(ids), sizeof(ids));
-    if (ids.count > kMostIds) return;
+    if (ids.count > kMaxIds) return;
     block.AppendBags(k, all, &batch.features[k]);
   }
   CHECK(EncodeBlock(columns, batch).ok());

@@ -25,7 +25,7 @@ struct AllreduceTimes {
 };
 
 struct KeptTimes {
-  static constexpr size_t kMostAllreduces = size_t{1} << 16;  // the first ones
+  static constexpr size_t kMaxAllreduces = size_t{1} << 16;  // the first ones
 
   std::vector<AllreduceTimes> allreduces;  // none of a worker that is alone
   MessageLog messages;

@@ -34,7 +34,7 @@ void StepClock::EndAllreduce(uint64_t step, size_t floats, bool has_others) {
   const TimeNs came = phases_.began();
   End(StepPhase::kAllreduce, floats);
   std::vector<AllreduceTimes>& kept = kept_times_.allreduces;
-  if (phases_.keeps_spans() && has_others && kept.size() < KeptTimes::kMostAllreduces) {
+  if (phases_.keeps_spans() && has_others && kept.size() < KeptTimes::kMaxAllreduces) {
     kept.push_back({.step = step, .begin = came, .end = phases_.began()});
   }
 }

@@ -16,7 +16,7 @@ namespace rowhouse {
 namespace {
 
 constexpr size_t kFeatures = 8;
-constexpr size_t kMostBytes = size_t{64} << 20;  // of rows; of long bags there are fewer features
+constexpr size_t kMaxBytes = size_t{64} << 20;  // of rows; of long bags there are fewer features
 
 class Merge final : public MeasuredKernel {
  public:
@@ -70,7 +70,7 @@ class Lookup final : public MeasuredKernel {
     const size_t lookups = samples * SizeOf(sizes[1]);
     const uint64_t rows = 4 * lookups;
     const size_t features =
-        std::clamp<size_t>(kMostBytes / (lookups * dim * sizeof(float)), 1, kFeatures);
+        std::clamp<size_t>(kMaxBytes / (lookups * dim * sizeof(float)), 1, kFeatures);
     layer_ = std::make_unique<EmbeddingLayer>(MeasuredTables(features, rows, dim), &dense_);
     features_.resize(features);
     pooled_.assign(features, std::vector<float>(samples * dim, 0.25f));

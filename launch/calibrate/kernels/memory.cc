@@ -17,12 +17,12 @@ class Gather final : public MeasuredKernel {
   std::vector<std::string> figures() const override { return {"gather"}; }
   std::vector<KernelAxis> grid() const override {
     std::vector<double> tables;
-    for (double bytes = 64 << 10; bytes <= kMostBytes; bytes *= 2) tables.push_back(bytes);
+    for (double bytes = 64 << 10; bytes <= kMaxBytes; bytes *= 2) tables.push_back(bytes);
     return {{"table_bytes", tables}, {"row_bytes", {64, 256, 1024}}};
   }
 
   Status Prepare(std::span<const double> sizes) override {
-    if (table_.empty()) table_.assign(kMostBytes, 'r');
+    if (table_.empty()) table_.assign(kMaxBytes, 'r');
     row_bytes_ = SizeOf(sizes[1]);
     const size_t rows = SizeOf(sizes[0]) / row_bytes_;
     // So many that rows have left a cache that is too small for the table when their turn comes
@@ -46,7 +46,7 @@ class Gather final : public MeasuredKernel {
   }
 
  private:
-  static constexpr size_t kMostBytes = size_t{256} << 20;
+  static constexpr size_t kMaxBytes = size_t{256} << 20;
   static constexpr size_t kRows = 1024;
   std::vector<char> table_, out_;
   std::vector<size_t> places_;

@@ -7,7 +7,7 @@ namespace rowhouse {
 namespace {
 
 // What fewer distinct rows can spare of a kernel, which has to sort ids and add vectors.
-constexpr double kMostSpared = 0.5;
+constexpr double kMaxSpared = 0.5;
 // With which the kernel "bags_update" is measured (launch/calibrate/kernels/messages.cc).
 constexpr const char* kOptimizerOfKernel = "sgd";
 
@@ -63,7 +63,7 @@ double BagTimes::MoreRowsMs(const std::string& kernel, const Lists& lists) {
 Exchange BagTimes::Pull(const ShardTraffic& shard) {
   const Lists lists(shard);
   Exchange pull = Of("bags_pull", lists);
-  const double less = std::clamp(MoreRowsMs("pull_shard", lists), 0.0, kMostSpared * pull.shard);
+  const double less = std::clamp(MoreRowsMs("pull_shard", lists), 0.0, kMaxSpared * pull.shard);
   pull.shard -= less;
   pull.wall = std::max(0.0, pull.wall - less);
   return pull;
@@ -76,7 +76,7 @@ double BagTimes::ApplyMs(const ShardTraffic& shard, const std::string& optimizer
   const double of_kernel = MsOf("bags_update", lists);
   const std::string measured = times_.Of("update_", kOptimizerOfKernel);
   if (!times_.machine().HasKernel(measured)) return of_kernel;
-  const double less = std::clamp(MoreRowsMs(measured, lists), 0.0, kMostSpared * of_kernel);
+  const double less = std::clamp(MoreRowsMs(measured, lists), 0.0, kMaxSpared * of_kernel);
   const std::string update = times_.Of("update_", optimizer);
   const double slower =
       times_.Ms(update, {lists.rows, lists.dim}) - times_.Ms(measured, {lists.rows, lists.dim});

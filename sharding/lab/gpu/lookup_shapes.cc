@@ -7,7 +7,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr int64_t kMostSize = int64_t{1} << 31;
+constexpr int64_t kMaxSize = int64_t{1} << 31;
 
 uint64_t AsUnsigned(int64_t size) { return static_cast<uint64_t>(size); }
 
@@ -36,7 +36,7 @@ bool HasFlatOrDeep(const Shapes& shapes, size_t i, size_t dims) {
 bool HasShape(const Shapes& shapes, size_t i, size_t dims) {
   return i < shapes.size() && shapes[i].size() == dims &&
          std::all_of(shapes[i].begin(), shapes[i].end(),
-                     [](int64_t size) { return size >= 1 && size <= kMostSize; });
+                     [](int64_t size) { return size >= 1 && size <= kMaxSize; });
 }
 
 bool ReadLookup(const Shapes& shapes, GpuLookup* lookup) {

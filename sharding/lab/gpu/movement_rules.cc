@@ -13,7 +13,7 @@ namespace rowhouse {
 namespace {
 
 constexpr double kElementBytes = 4;
-constexpr double kMostRanks = 1 << 16;
+constexpr double kMaxRanks = 1 << 16;
 
 struct NamedCollective {
   std::string_view prefix;
@@ -40,7 +40,7 @@ uint32_t RanksOf(const TraceEvent& op, const OpRuleOptions& options) {
   if (options.gpus > 0) return options.gpus;
   const auto found = op.numbers.find("Group size");
   const bool is_said =
-      found != op.numbers.end() && found->second >= 1 && found->second <= kMostRanks;
+      found != op.numbers.end() && found->second >= 1 && found->second <= kMaxRanks;
   return is_said ? static_cast<uint32_t>(found->second) : 0;
 }
 

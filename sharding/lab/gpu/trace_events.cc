@@ -147,7 +147,7 @@ bool Holds(const TraceEvent& outer, const TraceEvent& inner) {
 }
 
 // Operators within operators: who visits them does so recursively.
-constexpr size_t kMostNested = 512;
+constexpr size_t kMaxNested = 512;
 
 // Sorts by start, longer ones first, and puts each event below the innermost one that holds it.
 Status Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> threads) {
@@ -165,9 +165,9 @@ Status Nest(TraceEvents* trace, std::vector<std::pair<std::string, size_t>> thre
     while (!stack.empty() && !Holds(trace->events[stack.back()], trace->events[place])) {
       stack.pop_back();
     }
-    if (stack.size() == kMostNested) {
+    if (stack.size() == kMaxNested) {
       return UsageError("{}: {} is nested in more than {} others", trace->file,
-                        trace->events[place].Describe(), kMostNested);
+                        trace->events[place].Describe(), kMaxNested);
     }
     if (stack.empty()) {
       trace->roots.push_back(place);

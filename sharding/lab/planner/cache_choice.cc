@@ -19,7 +19,7 @@ constexpr double kGrowth = 1.1, kGrowthOfMany = 1.5;
 constexpr size_t kManyTables = 100;
 // The first bytes of a table, of an equal part of its fullest shard: room for the rows of two steps
 // if they need no more (a row without a slot is read twice in a step).
-constexpr double kMostAtFirst = 0.5, kLeastAtFirst = 0.02;
+constexpr double kMaxAtFirst = 0.5, kMinAtFirst = 0.02;
 constexpr double kStepsAtFirst = 2;
 // Shares are written with so many parts, rounded down.
 constexpr double kParts = 1e6;
@@ -122,7 +122,7 @@ class Choice {
     const double rows = kStepsAtFirst * traffic_.tables[Raw(one->table->id)].distinct_rows *
                         workload_.step.workers / static_cast<double>(one->bytes_on.size());
     const double wanted =
-        std::clamp(rows * one->record_bytes / budget_, kLeastAtFirst * even, kMostAtFirst * even);
+        std::clamp(rows * one->record_bytes / budget_, kMinAtFirst * even, kMaxAtFirst * even);
     Take(one, std::min(one->most_share, wanted));
     one->reads = Reads(*one, one->share);
   }

@@ -14,7 +14,7 @@ double BytesOnWorkers(const TableSpec& table) {
 }
 
 // Drafts that put one more table on the workers each, before all of them go there.
-constexpr size_t kMostSteps = 8;
+constexpr size_t kMaxSteps = 8;
 
 }  // namespace
 
@@ -123,7 +123,7 @@ std::vector<std::vector<TableForm>> FormChoice::Roomier(double shard_bytes) cons
     forms[Raw(leaving[i])] = forms_.OnWorkers(leaving[i]);
     bytes -= static_cast<double>(TableBytesOf(workload_.tables.physical[Raw(leaving[i])]));
     const bool is_last = i + 1 == leaving.size();
-    if (is_last || (bytes <= shard_bytes && all.size() < kMostSteps)) all.push_back(forms);
+    if (is_last || (bytes <= shard_bytes && all.size() < kMaxSteps)) all.push_back(forms);
   }
   return all;
 }

@@ -155,16 +155,16 @@ class Improvement {
 
   void Run() {
     for (uint64_t moves = 0; moves < options_.max_moves; ++moves) {
-      if (looked_at_ >= kMostLookedAt * options_.max_moves) return;
+      if (looked_at_ >= kMaxLookedAt * options_.max_moves) return;
       const auto& [load, fullest] = *loads_->by_load().rbegin();
       if (load <= goal_ || (!MoveOrSwap(fullest) && !Cut(fullest))) return;
     }
   }
 
  private:
-  static constexpr uint64_t kMostLookedAt = 100;  // choices for each move that may be made
-  static constexpr int kRanksForCuts = 16;        // the emptiest ones
-  static constexpr double kWorthACut = 1e-3;      // of the mean load
+  static constexpr uint64_t kMaxLookedAt = 100;  // choices for each move that may be made
+  static constexpr int kRanksForCuts = 16;       // the emptiest ones
+  static constexpr double kWorthACut = 1e-3;     // of the mean load
 
   struct Choice {
     uint64_t largest = 0;  // of the two ranks, afterwards

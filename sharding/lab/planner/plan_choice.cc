@@ -13,22 +13,22 @@ namespace rowhouse {
 namespace {
 
 // Work of all predictions of a search, in tables and shards.
-constexpr uint64_t kMostWork = 140'000;
+constexpr uint64_t kMaxWork = 140'000;
 // At least so many plans are tried, however large the cluster.
 constexpr uint64_t kFewTried = 12;
 // Of so many tables more, predictions take longer, and few of them help.
 constexpr size_t kTooManyTables = 500;
-constexpr uint64_t kMostRefinements = 10'000;
+constexpr uint64_t kMaxRefinements = 10'000;
 // Of so many tables, two at a time are placed otherwise.
-constexpr size_t kMostTablesInPairs = 8;
+constexpr size_t kMaxTablesInPairs = 8;
 // Plans whose times differ by less are alike; then a largest load that is so much smaller counts.
 constexpr double kAlike = 0.01, kClearlyMoreEven = 0.03;
 // Another place has to save more than this share of the step.
-constexpr double kLeastGain = 1e-4;
+constexpr double kMinGain = 1e-4;
 // A plan that is more even may take longer than table_wise_lpt by this share, which no run shows.
 constexpr double kUnseen = 2e-3;
 // A strategy that divides every table makes no more slices than this.
-constexpr uint64_t kMostSlices = 20'000;
+constexpr uint64_t kMaxSlices = 20'000;
 // No plan is made even at the price of a longer step than this strategy's. It is always tried.
 constexpr std::string_view kMadeEven = ", made even";
 
@@ -66,7 +66,7 @@ PlanChoice::PlanChoice(const Workload& workload, const ClusterShape& cluster,
       storage.has_files && bytes > static_cast<double>(storage.cache_bytes) * cluster.ps;
   const size_t tables = workload.tables.physical.size();
   const size_t of_table = is_cached ? 20 : 1 + tables / kTooManyTables;
-  most_tried_ = std::max<uint64_t>(kFewTried, kMostWork / (tables * of_table + shards_));
+  most_tried_ = std::max<uint64_t>(kFewTried, kMaxWork / (tables * of_table + shards_));
 }
 
 // ---- One plan -----------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ Status PlanChoice::Try(const Plan& plan, const std::string& name) {
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
   ++tried_;
   last_ms_ = cost.ms;
-  const bool is_faster = !best_ || cost.ms < cost_.ms * (1 - kLeastGain) ||
+  const bool is_faster = !best_ || cost.ms < cost_.ms * (1 - kMinGain) ||
                          (cost.ms <= cost_.ms && SlicesOf(plan) < SlicesOf(*best_));
   if (!is_faster) return OkStatus();
   if (std::string why = limits_.WhyTooMuch(plan, cost); !why.empty()) {
@@ -103,7 +103,7 @@ Result<std::optional<StepCost>> PlanChoice::TryEven(const PlanByTable& parts) {
       std::min(least_ms_ * (1 + kAlike), std::max(least_ms_, least_ms_of_lpt_) * (1 + kUnseen));
   const bool is_more_even =
       cost.ms <= most_ms && LargestLoad(cost) < LargestLoad(cost_) * (1 - kClearlyMoreEven);
-  const bool is_better = is_more_even || cost.ms < least_ms_ * (1 - kLeastGain);
+  const bool is_better = is_more_even || cost.ms < least_ms_ * (1 - kMinGain);
   if (is_better && limits_.WhyTooMuch(plan.value(), cost).empty()) {
     best_ = std::move(plan).value();
     least_ms_ = std::min(least_ms_, cost.ms);
@@ -119,7 +119,7 @@ Status PlanChoice::ShareCaches() {
   if (!is_any) return OkStatus();
   ASSIGN_OR_RETURN(Plan plan, best_->WithCacheShares(workload_.tables.physical, shares));
   ASSIGN_OR_RETURN(StepCost cost, PredictStep(workload_, plan, cluster_, machine_));
-  const bool is_worse = cost.ms > cost_.ms * (1 + kLeastGain) || cost.hit_rate < cost_.hit_rate;
+  const bool is_worse = cost.ms > cost_.ms * (1 + kMinGain) || cost.hit_rate < cost_.hit_rate;
   if (is_worse || !limits_.WhyTooMuch(plan, cost).empty()) return OkStatus();
   best_ = std::move(plan);
   cost_ = std::move(cost);
@@ -147,7 +147,7 @@ Status PlanChoice::TryStrategies() {
   for (const std::string& name : names) {
     const auto [divides, copies, is_baseline] = declared(name);
     if (tried_ >= most_tried_ && !is_baseline) continue;
-    if (divides && (!options_.may_split || physical * shards_ > kMostSlices)) continue;
+    if (divides && (!options_.may_split || physical * shards_ > kMaxSlices)) continue;
     if (copies && !options_.may_replicate) continue;
     PlanOptions made{.shards = shards_, .strategy = name, .options = {}, .capacities = {}};
     made.options.hot_rows = options_.hot_rows;
@@ -178,13 +178,13 @@ Status PlanChoice::TryStrategies() {
 // ---- Single tables ------------------------------------------------------------------------------
 
 Status PlanChoice::Refine() {
-  const uint64_t most = std::min(kMostRefinements, most_tried_);
+  const uint64_t most = std::min(kMaxRefinements, most_tried_);
   if (!best_) return OkStatus();
   double before = std::numeric_limits<double>::infinity();
   while (cost_.ms < before && tried_ < most) {
     before = cost_.ms;
     RETURN_IF_ERROR(RefineTables(most));
-    if (cost_.ms < before || workload_.tables.physical.size() > kMostTablesInPairs) continue;
+    if (cost_.ms < before || workload_.tables.physical.size() > kMaxTablesInPairs) continue;
     RETURN_IF_ERROR(RefinePairs(most));
   }
   return OkStatus();

@@ -14,10 +14,10 @@ namespace {
 
 constexpr double kUnitsOfMs = 1e9;           // the search counts picoseconds
 constexpr uint64_t kBytesOfAUnit = 1 << 14;  // so that rows that nobody looks up are spread too
-constexpr uint64_t kMostLoad = uint64_t{1} << 52;  // of an item: sums stay below 2^63
+constexpr uint64_t kMaxLoad = uint64_t{1} << 52;  // of an item: sums stay below 2^63
 
 uint64_t Units(double ms) {
-  return static_cast<uint64_t>(std::clamp(ms * kUnitsOfMs, 0.0, static_cast<double>(kMostLoad)));
+  return static_cast<uint64_t>(std::clamp(ms * kUnitsOfMs, 0.0, static_cast<double>(kMaxLoad)));
 }
 
 uint64_t BytesOf(const TableSpec& table, const TableForm& form) {

@@ -17,7 +17,7 @@ constexpr double kMsOfNs = 1e-6;
 constexpr double kValue = sizeof(float), kRowId = sizeof(uint64_t), kCount = sizeof(uint32_t);
 
 // Of the share of a bag's rows that a row may have if row ranges are to be alike.
-constexpr double kMostShareOfRow = 0.01;
+constexpr double kMaxShareOfRow = 0.01;
 
 }  // namespace
 
@@ -86,7 +86,7 @@ void TableForms::CheckBags() {
   for (size_t t = 0; t < tables.physical.size(); ++t) {
     if (tables.pool_on[t] == "workers") may_pool_[t] = false;
     const auto groups = workload_.of_table[t].groups();
-    if (!groups.empty() && groups.front().probability > kMostShareOfRow) splits_bags_[t] = false;
+    if (!groups.empty() && groups.front().probability > kMaxShareOfRow) splits_bags_[t] = false;
   }
 }
 

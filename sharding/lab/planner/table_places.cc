@@ -6,7 +6,7 @@ namespace rowhouse {
 namespace {
 
 // Whole tables are tried on so many shards.
-constexpr uint32_t kMostShardsToTry = 16;
+constexpr uint32_t kMaxShardsToTry = 16;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ std::vector<TableParts> TablePlaces::Of(const TableSpec& table, const TableParts
     other.placement.worker_rows.clear();
     AddPooled(table, other, &places);
   }
-  for (uint32_t s = 0; s < std::min(shards_, kMostShardsToTry); ++s) {
+  for (uint32_t s = 0; s < std::min(shards_, kMaxShardsToTry); ++s) {
     AddPooled(table, PartsWhole(table, ShardId{s}), &places);
   }
   if (shards_ > 1) {

@@ -14,7 +14,7 @@ namespace {
 // Beside a record: its tag and state, or its state alone in a cache of all rows.
 constexpr double kBytesPerSlot = 8, kBytesPerDirectSlot = 1;
 
-constexpr double kMostBytes = 0x1p62;  // of a slice, so that sums of a few do not overflow
+constexpr double kMaxBytes = 0x1p62;  // of a slice, so that sums of a few do not overflow
 
 class Shares {
   struct LocalSlice {
@@ -64,7 +64,7 @@ class Shares {
         const double bytes = static_cast<double>(slice.rows()) * static_cast<double>(record);
         of_shard_[Raw(slice.shard)].push_back(
             {.table = table.id,
-             .bytes = static_cast<uint64_t>(std::min(bytes, kMostBytes)),
+             .bytes = static_cast<uint64_t>(std::min(bytes, kMaxBytes)),
              .table_share = plan_.cache_share(table.id)});
         slices_[Raw(slice.shard)].push_back({.rows = slice.rows(),
                                              .record_bytes = static_cast<double>(record),

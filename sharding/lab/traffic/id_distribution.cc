@@ -286,9 +286,9 @@ IdDistribution IdDistribution::MakeWithout(double rows, double* share) const {
 // earlier messages of the step is among them.
 double IdDistribution::CheHitRate(double slots, double lookups, double messages) const {
   if (messages == 1) return WholeStepHitRate(slots, lookups);
-  constexpr double kMostParts = 4;  // of a step
-  const double parts = messages <= 0 ? kMostParts : std::min(messages, kMostParts);
-  const double first = messages <= kMostParts && messages > 0 ? 0 : 0.5;  // else of many the middle
+  constexpr double kMaxParts = 4;  // of a step
+  const double parts = messages <= 0 ? kMaxParts : std::min(messages, kMaxParts);
+  const double first = messages <= kMaxParts && messages > 0 ? 0 : 0.5;  // else of many the middle
   const double characteristic = LookupsFor(slots);
   double hits = 0;
   for (size_t g = 0; g < groups_.size(); ++g) {

@@ -25,7 +25,7 @@ struct MetaShape {
 };
 
 inline std::vector<MetaShape> MetaShapes() {
-  constexpr double kSigma = 1.5, kMostLookups = 200;
+  constexpr double kSigma = 1.5, kMaxLookups = 200;
   std::vector<MetaShape> shapes;
   const nlohmann::json vectors = LoadVectors("meta_dlrm_shapes.json");
   for (const nlohmann::json& given : vectors.at("shapes")) {
@@ -47,7 +47,7 @@ inline std::vector<MetaShape> MetaShapes() {
     const auto count = static_cast<double>(shape.tables.size());
     const double per_bag = given.at("lookups_per_bag"), per_row = given.at("lookups_per_row");
     for (MetaTable& table : shape.tables) {
-      table.lookups = std::min(kMostLookups, table.lookups * per_bag * count / lookups);
+      table.lookups = std::min(kMaxLookups, table.lookups * per_bag * count / lookups);
       table.distinct = std::max(1.0, table.distinct * per_bag * count / distinct / per_row *
                                          static_cast<double>(shape.samples));
     }

@@ -175,9 +175,8 @@ Status CheckColumn(const DataColumns& columns, size_t column, uint64_t samples,
   std::memcpy(&weights,
               bytes.data() + sizeof(BlockHeader) + numbers.IdWeightsOf(column) * sizeof(weights),
               sizeof(weights));
-  constexpr float kMost = std::numeric_limits<float>::max();
-  return CheckFloats(bytes, numbers.IdWeightsOf(column), weights.count == 0 ? 0 : ids, -kMost,
-                     kMost)
+  constexpr float kMax = std::numeric_limits<float>::max();
+  return CheckFloats(bytes, numbers.IdWeightsOf(column), weights.count == 0 ? 0 : ids, -kMax, kMax)
       .Annotate("weights");
 }
 
@@ -204,17 +203,17 @@ Status CheckHeader(const DataColumns& columns, uint64_t samples, std::span<const
 }  // namespace
 
 Status CheckBlock(const DataColumns& columns, uint64_t samples, std::span<const std::byte> bytes) {
-  constexpr float kMost = std::numeric_limits<float>::max();
+  constexpr float kMax = std::numeric_limits<float>::max();
   RETURN_IF_ERROR(CheckHeader(columns, samples, bytes));
   const ArrayNumbers numbers(columns);
   RETURN_IF_ERROR(
       CheckFloats(bytes, ArrayNumbers::kLabels, samples, 0.0f, 1.0f).Annotate("labels"));
   if (columns.has_weights) {
-    RETURN_IF_ERROR(CheckFloats(bytes, ArrayNumbers::kWeights, samples, 0.0f, kMost)
+    RETURN_IF_ERROR(CheckFloats(bytes, ArrayNumbers::kWeights, samples, 0.0f, kMax)
                         .Annotate("weights of samples"));
   }
   for (size_t k = 0; k < columns.dense.size(); ++k) {
-    RETURN_IF_ERROR(CheckFloats(bytes, numbers.first_dense + k, samples, -kMost, kMost)
+    RETURN_IF_ERROR(CheckFloats(bytes, numbers.first_dense + k, samples, -kMax, kMax)
                         .Annotate(fmt::format("column \"{}\"", columns.dense[k])));
   }
   for (size_t k = 0; k < columns.categorical.size(); ++k) {

@@ -12,8 +12,8 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kMostTexts = 33;
-constexpr size_t kMostSampled = 8192;
+constexpr size_t kMaxTexts = 33;
+constexpr size_t kMaxSampled = 8192;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -82,7 +82,7 @@ void DistinctTokens::AddHash(uint64_t hash) {
   ++occurrences_;
   if ((hash & ((uint64_t{1} << depth_) - 1)) == 0) {
     ++kept_[hash];
-    while (kept_.size() > kMostKept) {
+    while (kept_.size() > kMaxKept) {
       ++depth_;
       const uint64_t mask = (uint64_t{1} << depth_) - 1;
       std::erase_if(kept_, [mask](const auto& entry) { return (entry.first & mask) != 0; });
@@ -119,7 +119,7 @@ void ColumnLook::Add(std::string_view field, uint64_t line) {
   tokens_.Add(field);
   if (const auto found = texts_.find(std::string(field)); found != texts_.end()) {
     ++found->second;
-  } else if (texts_.size() < kMostTexts) {
+  } else if (texts_.size() < kMaxTexts) {
     texts_.emplace(field, 1);
   }
   const std::string_view trimmed = Trimmed(field);
@@ -163,9 +163,9 @@ void ColumnLook::AddNumber(std::string_view field, double value) {
   }
   if (numbers_++ % stride_ != 0) return;
   sample_.push_back(value);
-  if (sample_.size() < 2 * kMostSampled) return;
-  for (size_t i = 0; i < kMostSampled; ++i) sample_[i] = sample_[2 * i];
-  sample_.resize(kMostSampled);
+  if (sample_.size() < 2 * kMaxSampled) return;
+  for (size_t i = 0; i < kMaxSampled; ++i) sample_[i] = sample_[2 * i];
+  sample_.resize(kMaxSampled);
   stride_ *= 2;
 }
 

@@ -16,12 +16,12 @@
 namespace rowhouse {
 
 // How many different tokens there are, and how many occur once, in bounded memory: exact up to
-// kMostKept different ones. Beyond, tokens are kept whose hash ends in d zero bits, and d grows as
+// kMaxKept different ones. Beyond, tokens are kept whose hash ends in d zero bits, and d grows as
 // they become too many (adaptive sampling: Wegman; Flajolet, Computing 43, 1990); the standard
-// error of an estimate is then about 1.2 / sqrt(kMostKept), 0.5 %.
+// error of an estimate is then about 1.2 / sqrt(kMaxKept), 0.5 %.
 class DistinctTokens {
  public:
-  static constexpr size_t kMostKept = size_t{1} << 16;
+  static constexpr size_t kMaxKept = size_t{1} << 16;
 
   void Add(std::string_view token);
   void AddKey(uint64_t key);  // of tokens that are numbers already

@@ -13,10 +13,10 @@ namespace {
 using Use = InferredColumn::Use;
 
 // Different integers of a categorical column, unless it is named one.
-constexpr uint64_t kMostCodes = 16;
-constexpr double kMostInDictionary = 1e6;  // tokens; more are hashed
-constexpr double kFewTokens = 100;         // a dictionary of fewer keeps tokens that occur once
-constexpr double kRoomOfHash = 1.3;        // rows for each token of a hashed column
+constexpr uint64_t kMaxCodes = 16;
+constexpr double kMaxInDictionary = 1e6;  // tokens; more are hashed
+constexpr double kFewTokens = 100;        // a dictionary of fewer keeps tokens that occur once
+constexpr double kRoomOfHash = 1.3;       // rows for each token of a hashed column
 constexpr double kRoomOfEstimate = 1.2;  // rows for each token of a dictionary, if they are guessed
 
 // What whole numbers are names of.
@@ -54,7 +54,7 @@ bool IsDense(const ColumnLook& column) {
   if (!column.are_numbers()) return false;
   if (!column.are_integers()) return true;
   // Numbers too long for a quantity are names of something.
-  return column.tokens().distinct() > kMostCodes && !MeansId(column) &&
+  return column.tokens().distinct() > kMaxCodes && !MeansId(column) &&
          std::max(column.max(), -column.min()) < 1e9;
 }
 
@@ -219,7 +219,7 @@ void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColum
     column->why += fmt::format(", about {} in all", WrittenCount(column->distinct));
   }
   CategoricalColumn& made = column->categorical;
-  if (column->distinct > kMostInDictionary) {
+  if (column->distinct > kMaxInDictionary) {
     made.ids = "hash";
     made.rows = static_cast<uint64_t>(column->distinct * kRoomOfHash) + KeptRows(made);
     return;

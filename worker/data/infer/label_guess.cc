@@ -29,12 +29,12 @@ bool IsConstant(const ColumnLook& column) {
 }
 
 std::string NamesText(const TextLook& look) {
-  constexpr size_t kMost = 20;
+  constexpr size_t kMax = 20;
   std::string text;
-  for (size_t i = 0; i < std::min(look.columns.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(look.columns.size(), kMax); ++i) {
     text += (i == 0 ? "" : ", ") + look.columns[i].name();
   }
-  return look.columns.size() > kMost ? text + ", ..." : text;
+  return look.columns.size() > kMax ? text + ", ..." : text;
 }
 
 Status SameInAllLines(const TextLook& look, const ColumnLook& column) {

@@ -11,8 +11,8 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kMostOfForm = size_t{1} << 18;  // bytes that tell the form
-constexpr size_t kMostHeaderRecords = 1000;      // that are compared with the first
+constexpr size_t kMaxOfForm = size_t{1} << 18;  // bytes that tell the form
+constexpr size_t kMaxHeaderRecords = 1000;      // that are compared with the first
 
 using Fields = std::vector<std::string_view>;
 
@@ -75,7 +75,7 @@ bool HasHeader(std::string_view text, const TextForm& form) {
     different.insert(name);
   }
   bool has_numbers = false, recurs = false;
-  for (size_t record = 0; record < kMostHeaderRecords && scanner.Next(&fields); ++record) {
+  for (size_t record = 0; record < kMaxHeaderRecords && scanner.Next(&fields); ++record) {
     if (fields.size() != names.size()) continue;
     if (std::equal(fields.begin(), fields.end(), names.begin())) continue;  // a header once more
     for (size_t i = 0; i < names.size(); ++i) {
@@ -120,7 +120,7 @@ class TextLooker {
 
   Result<TextLook> Look() {
     look_.first_file = options_.files.front();
-    ASSIGN_OR_RETURN(TextChunks first, TextChunks::Open(options_.files, false, kMostOfForm));
+    ASSIGN_OR_RETURN(TextChunks first, TextChunks::Open(options_.files, false, kMaxOfForm));
     TextChunk head;
     ASSIGN_OR_RETURN(const bool has_text, first.Next(&head));
     if (!has_text) return UsageError("\"{}\" is empty", look_.first_file);

@@ -30,8 +30,8 @@ constexpr double kAny = std::numeric_limits<double>::lowest();
 constexpr double kAbove0 = std::numeric_limits<double>::min();
 constexpr double kNoBound = std::numeric_limits<double>::max();
 
-const DeclaredOption kMostIds = DeclaredOption::Whole("num_indices_per_lookup", 10, 1, UINT32_MAX,
-                                                      "With random: ids in a bag, at most");
+const DeclaredOption kMaxIds = DeclaredOption::Whole("num_indices_per_lookup", 10, 1, UINT32_MAX,
+                                                     "With random: ids in a bag, at most");
 const DeclaredOption kFixed = DeclaredOption::Bool(
     "num_indices_per_lookup_fixed", false, "With random: every bag has num_indices_per_lookup ids");
 const DeclaredOption kRound = DeclaredOption::Bool(
@@ -51,7 +51,7 @@ const DeclaredOption kSigma = DeclaredOption::Real("rand_data_sigma", 1, kAbove0
 // The values of these options.
 struct RandomFlags {
   explicit RandomFlags(const OptionValues& flags)
-      : most_ids(kMostIds.WholeIn(flags)),
+      : most_ids(kMaxIds.WholeIn(flags)),
         is_fixed(kFixed.BoolIn(flags)),
         rounds(kRound.BoolIn(flags)),
         is_gaussian(kDist.TextIn(flags) == "gaussian"),
@@ -258,7 +258,7 @@ Status CheckBounds(const DatasetOptions& options) {
 }
 
 REGISTER_MEMBER(AddDataset("random",
-                           {.flags = {kMostIds, kFixed, kRound, kDist, kMin, kMax, kMu, kSigma},
+                           {.flags = {kMaxIds, kFixed, kRound, kDist, kMin, kMax, kMu, kSigma},
                             .check = &CheckBounds,
                             .is_generated = true,
                             .train_samples = &RandomSamples,

@@ -60,12 +60,12 @@ class Gzip final : public Decompressor {
       inflateReset(&stream_);
       is_at_member_end_ = false;
     }
-    constexpr size_t kMost = std::numeric_limits<uInt>::max();
+    constexpr size_t kMax = std::numeric_limits<uInt>::max();
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input->data()));
-    stream_.avail_in = static_cast<uInt>(std::min(input->size(), kMost));
+    stream_.avail_in = static_cast<uInt>(std::min(input->size(), kMax));
     const uInt offered = stream_.avail_in;
     stream_.next_out = reinterpret_cast<Bytef*>(output);
-    stream_.avail_out = static_cast<uInt>(std::min(size, kMost));
+    stream_.avail_out = static_cast<uInt>(std::min(size, kMax));
     const uInt room = stream_.avail_out;
     const int result = inflate(&stream_, Z_NO_FLUSH);
     input->remove_prefix(offered - stream_.avail_in);

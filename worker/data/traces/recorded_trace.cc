@@ -15,7 +15,7 @@ namespace rowhouse {
 namespace {
 
 // Of a step and a table; more take memory that a damaged file should not make anybody ask for.
-constexpr uint64_t kMostSamples = uint64_t{1} << 26, kMostIds = uint64_t{1} << 28;
+constexpr uint64_t kMaxSamples = uint64_t{1} << 26, kMaxIds = uint64_t{1} << 28;
 
 // Reads numbers from bytes; beyond their end all are 0, and ok() is false.
 class Cursor {
@@ -187,7 +187,7 @@ Result<bool> Part::NextStep() {
 
 Result<uint64_t> Part::TakeStep(std::vector<Bags>* features, std::vector<BagFigures>* figures) {
   const uint64_t samples = cursor_.Varint();
-  bool is_good = cursor_.ok() && samples <= kMostSamples;
+  bool is_good = cursor_.ok() && samples <= kMaxSamples;
   for (size_t t = 0; t < header_.tables.size() && is_good; ++t) {
     is_good = TakeTable(samples, header_.tables[t], &(*features)[t], &(*figures)[t]);
   }
@@ -208,7 +208,7 @@ bool Part::TakeTable(uint64_t samples, const TraceTable& table, Bags* bags, BagF
   uint64_t end = begin;
   for (uint64_t s = 0; s < samples; ++s) {
     end += are_equal ? length_of_all : cursor_.Varint();
-    if (!cursor_.ok() || end > kMostIds) return false;
+    if (!cursor_.ok() || end > kMaxIds) return false;
     bags->offsets.push_back(static_cast<uint32_t>(end));
   }
   const uint64_t width = cursor_.Number(1);

@@ -138,7 +138,7 @@ Status TextTrace::AddLine(std::string_view line) {
 
 Status TextTrace::ReadAll() {
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(path_));
-  constexpr size_t kChunk = size_t{1} << 20, kMostLine = size_t{1} << 16;
+  constexpr size_t kChunk = size_t{1} << 20, kMaxLine = size_t{1} << 16;
   std::string text;
   for (bool is_first = true, is_end = false; !is_end; is_first = false) {
     const size_t rest = text.size();
@@ -156,8 +156,8 @@ Status TextTrace::ReadAll() {
       RETURN_IF_ERROR(AddLine(left.substr(0, end)));
       left.remove_prefix(end + 1);
     }
-    if (left.size() > kMostLine) {
-      return UsageError("{}:{}: is longer than {} bytes", path_, line_ + 1, kMostLine);
+    if (left.size() > kMaxLine) {
+      return UsageError("{}:{}: is longer than {} bytes", path_, line_ + 1, kMaxLine);
     }
     text = std::string(left);
   }
