@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
-#include "launch/accountability/accountability_report.h"
+#include "launch/accountability/verdict.h"
+#include "launch/bench/child_run.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/stopwatch.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"

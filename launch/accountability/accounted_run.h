@@ -10,7 +10,6 @@
 
 #include "common/status.h"
 #include "launch/calibrate/reference_runs.h"
-#include "launch/calibrate/train_run.h"
 #include "launch/calibrate/trained_config.h"
 #include "sharding/lab/cost/machine.h"
 #include "sharding/lab/cost/step_cost.h"

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,5 +84,17 @@ struct Target {
   bool is_met() const { return is_least ? value >= limit : value <= limit; }
 };
 std::vector<Target> TargetsOf(const Accountability& all);
+
+// The line of a configuration that `rowhouse plan --accountability` prints, and its heads.
+std::string RunLine(const AccountedRun& run);
+std::string RunLineHead();
+
+// A line a configuration and a plan, the kernels, then the targets.
+std::string AccountabilityText(const Accountability& all);
+
+// {configs, gmae: {step_time, bytes, load, kernels}, p90: {...}, rows: [{name, ps, workers, yaml,
+//  step_ms {predicted, measured, runs, spread}, wire_bytes, hit_rate, ps_nodes, phases_ms, drift,
+//  attempts, counts, is_oversubscribed, is_unsteady}], choices, kernels, targets, seconds}
+nlohmann::ordered_json AccountabilityToJson(const Accountability& all);
 
 }  // namespace rowhouse

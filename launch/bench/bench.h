@@ -15,17 +15,54 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/register_member.h"
 #include "common/registry.h"
 #include "common/status.h"
-#include "launch/bench/bench_figure.h"
 #include "launch/profile/run_profile.h"
 
 namespace rowhouse {
+
+// Two samples taken one right after the other, in one unit. Both > 0.
+struct BenchPair {
+  double system = 0.0;
+  double yardstick = 0.0;
+};
+
+// The result of a bench, made of pairs.
+struct BenchFigure {
+  std::string name;
+  std::string unit;              // "": a ratio
+  double measured = 0.0;         // median of the system's samples
+  double yardstick = 0.0;        // median of the yardstick's samples
+  double ratio = 0.0;            // median of the pairs' ratios; not measured / yardstick
+  double spread = 0.0;           // (largest - smallest) / median of the pairs' ratios
+  std::optional<double> target;  // the least ratio
+
+  // Whether the ratio reaches the target; nullopt without one.
+  std::optional<bool> met() const;
+};
+
+// Requires at least one pair. The median of an even number is the mean of the middle two.
+BenchFigure Summarise(std::string name, std::string unit, std::optional<double> target,
+                      std::span<const BenchPair> pairs);
+
+// Of two numbers that are counted, not sampled.
+BenchFigure CountedFigure(std::string name, std::string unit, double measured, double yardstick,
+                          std::optional<double> target = std::nullopt);
+
+// {name, measured, unit, yardstick, ratio, spread, target, met}; without a target the last two are
+// null.
+nlohmann::ordered_json FigureToJson(const BenchFigure& figure);
+
+// Lines of one table. `yardstick`: in words.
+std::string FigureTableHead();
+std::string FigureTableLine(const BenchFigure& figure, const std::string& yardstick);
 
 // Options of all benches. Sizes are not among them: they are part of what a bench measures.
 struct BenchOptions {
@@ -95,7 +132,7 @@ inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 // name that is no bench's, such as "tier", stands for all whose names begin with "tier_". Without
 // names it prints BenchListText(). `json`: the value of --json (launch/figures/json_output.h), for
 // a list of
-//   {name, measured, unit, yardstick, ratio, spread, target, met}   (see bench_figure.h)
+//   {name, measured, unit, yardstick, ratio, spread, target, met}   (FigureToJson)
 // A missed target is no error. kUsage, and nothing is run, for an unknown name. An error of a bench
 // ends the run, and nothing is written; a bench that is kUnavailable here is left out, and the
 // reason printed.

@@ -1,8 +1,12 @@
 #include "launch/bench/child_run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "common/child_process.h"
 #include "common/temporary_directory.h"
@@ -11,6 +15,17 @@
 
 namespace rowhouse {
 namespace {
+
+namespace fs = std::filesystem;
+
+bool IsOnPath(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path == nullptr ? "" : path);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    if (access((directory + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
 
 // "" of nothing but line ends.
 std::string LastLineOf(const std::string& text) {
@@ -21,6 +36,37 @@ std::string LastLineOf(const std::string& text) {
 }
 
 }  // namespace
+
+std::string ThisProgram() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).string();
+}
+
+Result<std::string> MpirunScript() {
+  const fs::path bin = fs::path(ThisProgram()).parent_path();
+  if (!IsOnPath("mpirun")) {
+    return MakeStatus(StatusCode::kUnavailable,
+                      "there is no mpirun; launch/setup.sh installs it (openmpi-bin)");
+  }
+  // Of an installed program; of one that was built in its tree, in build/<preset>/bin.
+  for (const fs::path& script :
+       {bin / "../share/rowhouse/launch/mpirun.sh", bin / "../../../launch/mpirun.sh"}) {
+    std::error_code error;
+    if (fs::exists(script, error)) return fs::canonical(script, error).string();
+  }
+  return MakeStatus(StatusCode::kUnavailable, "launch/mpirun.sh is not beside {}", bin.string());
+}
+
+Result<CommandOutput> RunUnderMpirun(int ranks, const std::vector<std::string>& arguments,
+                                     std::chrono::seconds deadline) {
+  ASSIGN_OR_RETURN(const std::string script, MpirunScript());
+  std::vector<std::string> words = {script, "-n", std::to_string(ranks), ThisProgram()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  Result<CommandOutput> ran =
+      RunToItsEnd({.program = script, .arguments = words}, deadline, &StopSignal::Check);
+  if (ran.ok()) return ran;
+  return ran.status().Annotate("rowhouse " + arguments[0]);
+}
 
 Result<nlohmann::json> TrainInChild(const ChildRun& run) {
   ASSIGN_OR_RETURN(const auto scratch, TemporaryDirectory::Make("rowhouse-run"));

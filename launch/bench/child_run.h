@@ -1,22 +1,34 @@
-// A training run as a process of its own, and its report: what the system does with a model, as an
-// operator runs it.
-//
-// Threads: one.
+// Runs of this program as processes of their own: what the system does, as an operator runs it.
+// They are ended when this process is told to stop (stop_signal.h). Threads: one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "common/child_process.h"
 #include "common/status.h"
 
 namespace rowhouse {
 
+// The script by which operators use mpirun (launch/mpirun.sh), beside this program's tree or
+// installed. kUnavailable if it or mpirun is not there.
+Result<std::string> MpirunScript();
+
+// This program's file.
+std::string ThisProgram();
+
+// Runs this program under mpirun and waits for its end. `arguments`: of the program, from the verb
+// on. Its processes are ended at the deadline: kDeadlineExceeded.
+Result<CommandOutput> RunUnderMpirun(int ranks, const std::vector<std::string>& arguments,
+                                     std::chrono::seconds deadline);
+
 struct ChildRun {
   std::string yaml = {};           // its --config; "": none
   std::vector<std::string> flags;  // besides
-  uint32_t deadline_ms = 120'000;  // it is ended then, and when this process is told to stop
+  uint32_t deadline_ms = 120'000;  // it is ended then
 };
 
 // Runs `rowhouse train` of this program, without mpirun: one PS node and one worker. Returns its

@@ -12,7 +12,6 @@
 #include <memory>
 #include <utility>
 
-#include "launch/bench/access_trace.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/cache_hit_ratio.h"
 #include "ps/cache/cache_policy.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
+#include "launch/bench/bench.h"
 #include "launch/bench/bench_command.h"
-#include "launch/bench/bench_figure.h"
 #include "launch/bench/child_run.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/command_line/verb_flags.h"

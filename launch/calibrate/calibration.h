@@ -2,18 +2,22 @@
 // and disk, each with its spread.
 //
 // A machine slows down for minutes at times. So all is measured in passes, one after the other, and
-// slow passes of a point do not count (point_samples.h); the spread is that of all samples, so that
+// slow passes of a point do not count (PointSamples); the spread is that of all samples, so that
 // a slow pass shows.
 // Threads: one caller.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
-#include "launch/calibrate/point_samples.h"
+#include "launch/calibrate/measured_kernel.h"
 #include "sharding/lab/cost/machine.h"
+#include "sharding/lab/cost/prediction_error.h"
 
 namespace rowhouse {
 
@@ -62,5 +66,21 @@ std::string CalibrationText(const Calibration& calibration);
 // such directory, a directory itself, no permission; and for "typical", which means built-in
 // figures wherever one is read.
 Result<std::string> CalibrationFileToWrite(const std::string& given);
+
+// The most that the geometric mean of a group's errors may be.
+inline constexpr double kKernelTarget = 0.10;
+
+// What the judged points say of a group of kernels.
+struct GroupError {
+  PredictionError all, held_out;  // of all points; of those that no table was made of
+};
+// By group.
+std::map<std::string, GroupError> ErrorsOfGroups(std::span<const JudgedPoint> judged);
+
+// A line a group, then the worst points.
+std::string JudgementText(std::span<const JudgedPoint> judged);
+// {groups: {NAME: {all, held_out}}, points: [{group, kernel, sizes, is_fitted, predicted_ns,
+// measured_ns, spread}]}
+nlohmann::ordered_json JudgementToJson(std::span<const JudgedPoint> judged);
 
 }  // namespace rowhouse

@@ -61,7 +61,7 @@ bool AddMeasuredKernels(void (*add)(KernelRegistry& kernels));
 
 KernelRegistry& MeasuredKernels();
 
-// Helpers of kernels: tables of a model that has nothing but what is measured, ids, and grids.
+// For kernels: tables of a model that has nothing but what is measured, ids, and grids.
 // Threads: pure functions.
 
 // `count` equal plain tables with pooling sum.
@@ -73,5 +73,31 @@ EmbeddingTables MeasuredTables(size_t count, uint64_t rows, uint32_t dim,
 void FillBags(size_t samples, size_t bag_length, uint64_t rows, uint64_t key, Bags* bags);
 
 inline size_t SizeOf(double size) { return static_cast<size_t>(size + 0.5); }
+
+// The value that `share` of the samples lie below, interpolated. Requires samples.
+double Percentile(std::vector<double> samples, double share);
+
+inline constexpr int kMinSamples = 3;
+inline constexpr double kSlowPass = 1.3;
+// How many of the fastest samples count: on a quiet host, and beside other work.
+inline constexpr double kFasterPart = 0.8, kFastestPart = 0.25;
+
+// Samples of one point of one kernel.
+struct PointSamples {
+  std::vector<std::vector<double>> of_pass;  // ns, of each pass, in the order measured
+
+  void Add(int pass, double ns);
+  // The mean of the passes, each without its slowest fifth, or of its fastest quarter if samples
+  // are spread by more than kBusySpread; passes that took kSlowPass times as long as the fastest
+  // one are left out, as others were at work.
+  double ns() const;
+  double spread() const;  // (90th - 10th percentile) / median, of all samples
+};
+
+// Measures a prepared kernel for about `ms`; samples[figure] gets the pass's samples.
+Status SamplePoint(MeasuredKernel& kernel, int pass, double ms, std::vector<PointSamples>* samples);
+
+// All points of a grid, the last axis fastest.
+std::vector<std::vector<double>> PointsOf(std::span<const KernelAxis> grid);
 
 }  // namespace rowhouse

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/calibrate/train_run.h"
 #include "launch/calibrate/trained_config.h"
 #include "sharding/lab/cost/machine.h"
 

@@ -1,11 +1,11 @@
 // TrainedConfig: a training run whose step time, bytes, load and hit rate are predicted and
-// measured.
-//
-// Threads: plain data, pure functions.
+// measured. Threads: one.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 #include "launch/settings/settings.h"
@@ -47,5 +47,25 @@ struct TrainedConfig {
 
 // What the model says of the configuration on this machine.
 Result<StepCost> PredictConfig(const TrainedConfig& config, const Machine& machine);
+
+// A step, as measured.
+struct MeasuredStep {
+  double ms = 0;                         // median
+  double wire_bytes = 0;                 // over all workers
+  double hit_rate = 1;                   // of all pulled rows
+  std::vector<double> rows_pulled;       // of each PS node
+  std::map<std::string, double> phases;  // ms, of worker 0, by name; means over the run
+
+  // Of a median step. The first pull waits for connections, so that the mean of pulls is too large:
+  // what all phases take beyond the median step is left out of it.
+  double SteadyPhase(const std::string& name) const;
+};
+
+// Trains it by mpirun of this program, as an operator would. kInternal, with what it printed, if
+// the run fails.
+Result<MeasuredStep> TrainOnce(const TrainedConfig& config);
+
+// Of a report.json. kInternal, naming what is missing.
+Result<MeasuredStep> MeasuredStepOf(const std::string& report);
 
 }  // namespace rowhouse

@@ -17,7 +17,6 @@
 #include "launch/hosts/host_facts.h"
 #include "launch/regimes/local_model.h"
 #include "launch/regimes/regime_class.h"
-#include "launch/regimes/regime_model.h"
 #include "ps/cache/page_memory.h"
 
 namespace rowhouse {

@@ -7,7 +7,6 @@
 
 #include "common/durable_file.h"
 #include "launch/bench/bench_command.h"
-#include "launch/bench/bench_figure.h"
 #include "launch/bench/one_shard.h"
 #include "launch/bench/raw_exchange.h"
 #include "tests/testing/testing.h"

@@ -3,7 +3,6 @@
 #include <memory>
 #include <set>
 
-#include "launch/bench/access_trace.h"
 #include "launch/bench/cache_hit_ratio.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/cache/row_access_counts.h"

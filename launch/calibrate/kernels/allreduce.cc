@@ -10,9 +10,9 @@
 
 #include "common/json_text.h"
 #include "launch/bench/bench_command.h"
+#include "launch/bench/child_run.h"
 #include "launch/calibrate/bound_cores.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/mpirun_command.h"
 #include "launch/calibrate/stopwatch.h"
 #include "launch/hosts/cluster.h"
 

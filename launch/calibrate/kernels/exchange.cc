@@ -14,7 +14,7 @@
 #include "common/scatter.h"
 #include "launch/calibrate/local_shards.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/shard_alone.h"
+#include "launch/calibrate/measured_shard.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {

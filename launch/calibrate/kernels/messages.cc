@@ -11,7 +11,7 @@
 #include "common/scatter.h"
 #include "launch/calibrate/local_shards.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/shard_alone.h"
+#include "launch/calibrate/measured_shard.h"
 #include "worker/embedding/embedding.h"
 
 namespace rowhouse {

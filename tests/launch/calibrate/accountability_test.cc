@@ -1,7 +1,7 @@
 // What is trained to hold the cost model to account, and what counts as held.
 #include <nlohmann/json.hpp>
 
-#include "launch/accountability/accountability_report.h"
+#include "launch/accountability/verdict.h"
 #include "launch/calibrate/reference_runs.h"
 #include "tests/testing/testing.h"
 

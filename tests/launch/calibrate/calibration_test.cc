@@ -2,7 +2,6 @@
 #include "launch/calibrate/calibration.h"
 
 #include "launch/calibrate/constants.h"
-#include "launch/calibrate/kernel_judgement.h"
 #include "launch/prediction/machine_of_run.h"
 #include "tests/testing/testing.h"
 

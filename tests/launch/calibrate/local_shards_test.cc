@@ -2,7 +2,7 @@
 #include "launch/calibrate/local_shards.h"
 
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/shard_alone.h"
+#include "launch/calibrate/measured_shard.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

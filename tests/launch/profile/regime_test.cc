@@ -4,7 +4,6 @@
 
 #include "launch/regimes/local_model.h"
 #include "launch/regimes/regime_class.h"
-#include "launch/regimes/regime_model.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
