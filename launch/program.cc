@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -23,12 +24,18 @@
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/command_line/version.h"
+#include "launch/data/data_verb.h"
+#include "launch/model/ckpt.h"
 #include "launch/plan/lab_page.h"
+#include "launch/plan/plan.h"
 #include "launch/prediction/lab_run.h"
+#include "launch/report/compare.h"
 #include "launch/run/last_words.h"
-#include "launch/run/notices.h"
+#include "launch/run/ps_server.h"
+#include "launch/run/train.h"
+#include "launch/score/score.h"
+#include "launch/settings/setting_fields.h"
 #include "launch/settings/strategy_settings.h"
-#include "launch/verbs.h"
 
 namespace rowhouse {
 namespace {
@@ -47,6 +54,49 @@ int ExitBeforeMeeting(const Status& status) {
     poll(nullptr, 0, 1000);
   }
   return status.exit_code();
+}
+
+// Whether --config or a flag of the model was given. Otherwise the model is DLRM's toy.
+bool IsModelGiven(const CommandLine& command_line) {
+  return std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
+    const SettingField* field = FindSettingField(flag.name);
+    return flag.name == kConfigFlag || (field != nullptr && field->section == Section::kModel);
+  });
+}
+
+// Notices before a run, one line each: DLRM's flags that have no effect here, DLRM's toy model
+// because no model was given, evaluations without test samples. `settings`: the effective ones.
+std::vector<std::string> NoticesOf(const CommandLine& command_line, const Settings& settings) {
+  std::vector<std::string> notices;
+  if (!IsModelGiven(command_line) && settings.data.file.empty()) {
+    std::vector<uint64_t> rows;
+    for (const LogicalTable& table : settings.tables) rows.push_back(table.rows);
+    notices.push_back(
+        fmt::format("no model was given, so this trains DLRM's toy: {} tables of {} rows, {} data. "
+                    "For a model of your own say --config=FILE (configs/quickstart.yaml is one), "
+                    "or give its shape by flags (rowhouse train --help, section model)",
+                    rows.size(), fmt::join(rows, ", "), settings.data_generation));
+  }
+  if (!command_line.ignored.empty()) {
+    notices.push_back(fmt::format("ignored, because in Rowhouse they change no result: {}",
+                                  fmt::join(command_line.ignored, ", ")));
+  }
+  if (settings.are_tables_counted) {
+    notices.push_back(fmt::format(
+        "no table sizes were given: tables have a row for each token of their column of {}{}",
+        settings.data.file,
+        FlagText(settings.data, "id_mapping") == "dictionary"
+            ? ""
+            : "; --id_mapping=dictionary keeps tokens apart, as DLRM does"));
+  }
+  if (settings.training.test_freq > 0) {
+    const std::string why = WhyUntested(settings.data_source(), settings.data);
+    if (!why.empty()) {
+      notices.push_back(
+          fmt::format("--test_freq={} tests nothing: {}", settings.training.test_freq, why));
+    }
+  }
+  return notices;
 }
 
 // Once for all ranks, and to stdout: stderr is for what went wrong.

@@ -1,5 +1,5 @@
 // data: samples on their way into training, at the shape of Criteo's Kaggle data (13 dense, 26
-// categorical columns, batches of 2048), on made-up lines (launch/data/criteo_imitation.h).
+// categorical columns, batches of 2048), on made-up lines (launch/data/imitate.h).
 //
 //   data_read       the binary form, shuffled by blocks and checked, beside the rate at which one
 //                   core trains the dense part of this model alone in f32: more than a worker does
@@ -25,7 +25,7 @@
 
 #include "common/durable_file.h"
 #include "launch/bench/bench.h"
-#include "launch/data/criteo_imitation.h"
+#include "launch/data/imitate.h"
 #include "launch/run/temporary_rows.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/convert/converter.h"

@@ -6,7 +6,7 @@
 #include "common/output_path.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
-#include "launch/model/output_place.h"
+#include "launch/model/model_lock.h"
 #include "launch/settings/setting_fields.h"
 #include "worker/data/text/text_chunks.h"
 

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/file_lock.h"
 #include "common/status.h"
@@ -41,5 +42,12 @@ Result<std::unique_ptr<FileLock>> HoldCheckpoint(const std::string& directory);
 // For who deletes one. kUnavailable: somebody reads it; other errors: the lock cannot be taken.
 // Null: it has no manifest, so nobody reads it.
 Result<std::unique_ptr<FileLock>> LockToDelete(const std::string& directory);
+
+// For who writes an output. kUsage, which begins with `path`, if a file or directory there would
+// lie in a model directory or one of its checkpoints, in a row directory, or in a directory of
+// converted data, at any depth: it might take the place of one of their files. `own`: directories
+// of this run, which may not be made yet; "" is none. A link is followed; a stream, and "-", lie
+// nowhere.
+Status CheckOutsideModels(const std::string& path, const std::vector<std::string>& own = {});
 
 }  // namespace rowhouse

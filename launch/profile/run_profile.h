@@ -1,5 +1,5 @@
-// RunProfile: where the time and the memory of a run went, rank by rank; as a table for people and
-// as JSON. The picture over time is launch/profile/trace_file.h's.
+// RunProfile: where the time and the memory of a run went, rank by rank; as a table for people,
+// as JSON, and as a picture over time (TraceText).
 //
 // JSON, format 1: {"rowhouse_profile": 1, "steps", "samples", "ranks": [{"name", "host", "kind":
 // "worker" | "shard", "clock_offset_us", "clock_error_us", "threads": [{"name", "seconds",
@@ -57,5 +57,15 @@ RankProfile RankOfShard(std::string name, std::string host, ProfileReply reply);
 std::string ProfileText(const RunProfile& profile);
 
 nlohmann::ordered_json ProfileToJson(const RunProfile& profile);
+
+// The spans of a profile as a trace that ui.perfetto.dev and chrome://tracing open (Chrome's Trace
+// Event Format, JSON): a process for each rank, a track for each of its threads, all on one clock.
+//
+// {"traceEvents": [...], "displayTimeUnit": "ns", "otherData": {"rowhouse_profile": 1, "clock":
+// ...}}. Slices are complete events ("ph": "X", "ts" and "dur" in microseconds). Those of cat
+// "phase" never overlap on a track; one of cat "step" or "group" encloses the phases it consists
+// of. args: step, the amounts of the phase (samples, rows, lookups) and its sizes (inputs, outputs,
+// table_rows, dim, ...), which `rowhouse plan --op_trace` reads.
+std::string TraceText(const RunProfile& profile);
 
 }  // namespace rowhouse

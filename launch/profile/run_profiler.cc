@@ -13,9 +13,9 @@
 #include "common/wire/codec.h"
 #include "common/wire/profile.h"
 #include "launch/figures/report_file.h"
-#include "launch/model/output_place.h"
+#include "launch/model/model_lock.h"
 #include "launch/profile/allreduce_wait.h"
-#include "launch/profile/trace_file.h"
+#include "launch/profile/run_profile.h"
 #include "ps/shard/process_memory.h"
 #include "worker/train/trainer.h"
 

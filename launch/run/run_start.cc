@@ -16,7 +16,6 @@
 #include "launch/model/manifest.h"
 #include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
-#include "launch/model/output_place.h"
 #include "launch/model/saved_rows.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/settings/going_on.h"

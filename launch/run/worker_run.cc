@@ -20,7 +20,6 @@
 #include "launch/run/prepared_run.h"
 #include "launch/run/run_outcome.h"
 #include "launch/run/run_preview.h"
-#include "launch/run/training_times.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/rows_digest.h"

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "common/durable_file.h"
+#include "launch/report/compare.h"
 #include "launch/report/report.h"
-#include "launch/verbs.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -5,9 +5,9 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "launch/data/conversion_line.h"
-#include "launch/data/criteo_imitation.h"
+#include "launch/data/convert.h"
 #include "launch/data/data_verb.h"
+#include "launch/data/imitate.h"
 #include "tests/testing/testing.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/mapping/preprocessing.h"

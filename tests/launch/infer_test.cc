@@ -1,9 +1,10 @@
 // What rowhouse data infer guesses from files of many forms.
+#include "launch/data/infer.h"
+
 #include <gmock/gmock.h>
 
 #include <fstream>
 
-#include "launch/data/inferred_config.h"
 #include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
 #include "worker/data/infer/inference.h"

@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "launch/verbs.h"
+#include "launch/plan/plan.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

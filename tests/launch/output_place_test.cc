@@ -1,7 +1,6 @@
-#include "launch/model/output_place.h"
-
 #include <fstream>
 
+#include "launch/model/model_lock.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

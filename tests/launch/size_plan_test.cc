@@ -2,8 +2,8 @@
 #include "launch/plan/size_plan.h"
 
 #include "launch/command_line/command_line.h"
+#include "launch/plan/plan.h"
 #include "launch/prediction/node_plan.h"
-#include "launch/verbs.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include "common/durable_file.h"
+#include "launch/report/compare.h"
 #include "launch/report/comparison.h"
 #include "launch/report/report.h"
-#include "launch/verbs.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

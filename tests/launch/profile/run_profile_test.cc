@@ -7,7 +7,6 @@
 #include "launch/bench/one_shard.h"
 #include "launch/profile/allreduce_wait.h"
 #include "launch/profile/run_profiler.h"
-#include "launch/profile/trace_file.h"
 #include "tests/testing/testing.h"
 #include "worker/train/step_phases.h"
 
