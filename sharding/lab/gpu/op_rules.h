@@ -11,7 +11,9 @@
 //   embedding      [weights, ids]: one table, bags of one id
 //   EmbeddingBagBackward, EmbeddingBackward   as SGD, of the gradients and ids of the operator
 //                   _embedding_bag_backward or embedding_backward below it
-//   copies and collectives: movement_rules.h
+//   copy_          [to, from]: 4 bytes an element, by the processor's own copies
+//   nccl:all_to_all          by the message size of the slowest rank; ranks are taken to be alike
+//   nccl:all_reduce, nccl:all_gather, nccl:reduce_scatter, nccl:reduce   by what crosses the bus
 //   of our own profile: mlp/..., interaction/dot, pool/..., pool_backward/...
 // "aten::" before a name and a 0 behind it, as newer versions have, change nothing.
 // Threads: an OpRules is used by one thread.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sharding/lab/planner/plan_parts.h"
+#include "sharding/lab/planner/plan_draft.h"
 #include "sharding/lab/planner/planner.h"
 #include "sharding/lab/planner/table_forms.h"
 #include "sharding/lab/traffic/workload.h"

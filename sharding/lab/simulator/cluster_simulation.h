@@ -8,10 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "sharding/lab/simulator/host_cores.h"
-#include "sharding/lab/simulator/host_links.h"
 #include "sharding/lab/simulator/ps_queues.h"
-#include "sharding/lab/simulator/rank_speed.h"
+#include "sharding/lab/simulator/simulated_hosts.h"
 #include "sharding/lab/simulator/simulator.h"
 #include "sharding/lab/simulator/step_work.h"
 

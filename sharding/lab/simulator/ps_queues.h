@@ -10,9 +10,7 @@
 #include <deque>
 #include <vector>
 
-#include "sharding/lab/simulator/host_cores.h"
-#include "sharding/lab/simulator/host_links.h"
-#include "sharding/lab/simulator/rank_speed.h"
+#include "sharding/lab/simulator/simulated_hosts.h"
 #include "sharding/lab/simulator/step_work.h"
 
 namespace rowhouse {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "sharding/lab/cost/prediction_error.h"
-#include "sharding/lab/gpu/data_movement.h"
 #include "sharding/lab/gpu/fully_connected.h"
+#include "sharding/lab/gpu/gpu_model.h"
 #include "sharding/lab/gpu/lookup.h"
 #include "tests/testing/testing.h"
 

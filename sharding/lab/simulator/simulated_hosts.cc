@@ -1,4 +1,4 @@
-#include "sharding/lab/simulator/host_cores.h"
+#include "sharding/lab/simulator/simulated_hosts.h"
 
 #include <algorithm>
 
