@@ -15,7 +15,7 @@
 #include "sharding/rows/initialiser.h"
 #include "worker/data/dataset.h"
 #include "worker/dense/matrix_product.h"
-#include "worker/train/scorer.h"
+#include "worker/train/forward_pass.h"
 
 namespace rowhouse {
 namespace {

@@ -17,7 +17,7 @@
 #include "common/mutex.h"
 #include "common/output_path.h"
 #include "common/thread_name.h"
-#include "worker/train/scorer.h"
+#include "worker/train/forward_pass.h"
 
 namespace rowhouse {
 namespace {

@@ -1,6 +1,5 @@
-#include "worker/embedding/combine.h"
-
 #include "tests/testing/testing.h"
+#include "worker/embedding/branch.h"
 
 namespace rowhouse {
 namespace {

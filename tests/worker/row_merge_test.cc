@@ -1,9 +1,8 @@
-#include "worker/embedding/row_merge.h"
-
 #include <map>
 #include <random>
 
 #include "tests/testing/testing.h"
+#include "worker/embedding/batch_lookups.h"
 
 namespace rowhouse {
 namespace {

@@ -1,11 +1,10 @@
 // A model and rows that no parameter server has: the probabilities of dlrm_tiny.json.
-#include "worker/train/scorer.h"
-
 #include <cmath>
 
 #include "tests/testing/rows_in_arrays.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"
+#include "worker/train/forward_pass.h"
 
 namespace rowhouse {
 namespace {

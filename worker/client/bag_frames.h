@@ -13,7 +13,7 @@
 #include "common/wire/pull.h"
 #include "sharding/plans/router.h"
 #include "worker/client/message_part.h"
-#include "worker/embedding/bag_batch.h"
+#include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
 

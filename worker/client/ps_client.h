@@ -36,7 +36,6 @@
 #include "worker/client/push_frames.h"
 #include "worker/client/row_frames.h"
 #include "worker/client/shard_address.h"
-#include "worker/embedding/bag_batch.h"
 #include "worker/embedding/row_batch.h"
 
 namespace rowhouse {

@@ -21,7 +21,6 @@
 #include "sharding/tables/embedding_tables.h"
 #include "worker/data/batch.h"
 #include "worker/dense/dense_parameters.h"
-#include "worker/embedding/bag_batch.h"
 #include "worker/embedding/batch_lookups.h"
 #include "worker/embedding/branch.h"
 #include "worker/embedding/row_batch.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/embedding/bag_batch.h"
 #include "worker/embedding/row_batch.h"
 
 namespace rowhouse {

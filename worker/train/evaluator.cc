@@ -12,7 +12,7 @@
 #include "worker/client/pulled_rows.h"
 #include "worker/embedding/slices.h"
 #include "worker/mpi/agreement.h"
-#include "worker/train/scorer.h"
+#include "worker/train/forward_pass.h"
 
 namespace rowhouse {
 namespace {

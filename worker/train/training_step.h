@@ -90,7 +90,7 @@ class TrainingStep {
   // Of the batch: rows to pull, and rows of bags that shards pool.
   uint64_t distinct_rows() const;
 
-  // For evaluation (scorer.h), which replaces the samples of Prepare.
+  // For evaluation (Scorer), which replaces the samples of Prepare.
   ForwardPass& forward() { return forward_; }
   DenseParameters& dense() { return forward_.dense(); }
   DlrmModel& model() { return forward_.model(); }

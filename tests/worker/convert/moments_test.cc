@@ -1,10 +1,10 @@
-#include "worker/data/convert/moments.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "worker/data/convert/fitting.h"
 
 namespace rowhouse {
 namespace {

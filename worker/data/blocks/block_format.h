@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "worker/data/blocks/data_columns.h"
+#include "worker/data/blocks/data_description.h"
 
 namespace rowhouse {
 

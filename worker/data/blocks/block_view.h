@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "worker/data/batch.h"
 #include "worker/data/blocks/block_format.h"
-#include "worker/data/blocks/data_columns.h"
+#include "worker/data/blocks/data_description.h"
 
 namespace rowhouse {
 

@@ -9,9 +9,17 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/blocks/data_columns.h"
+#include "worker/data/data_origin.h"
 
 namespace rowhouse {
+
+struct DataColumns {
+  std::vector<std::string> dense;        // names
+  std::vector<std::string> categorical;  // names
+  std::vector<uint64_t> rows;            // of each categorical column: its ids are below
+  bool has_weights = false;              // of samples
+  bool operator==(const DataColumns&) const = default;
+};
 
 inline constexpr uint64_t kDataVersion = 1;
 

@@ -23,7 +23,6 @@
 
 #include "common/status.h"
 #include "worker/data/batch.h"
-#include "worker/data/blocks/data_columns.h"
 #include "worker/data/blocks/data_description.h"
 
 namespace rowhouse {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/blocks/data_columns.h"
+#include "worker/data/blocks/data_description.h"
 #include "worker/data/blocks/encoded_block.h"
 
 namespace rowhouse {

@@ -8,7 +8,7 @@
 #include "common/nearest_name.h"
 #include "common/numpy_random.h"
 #include "common/random.h"
-#include "worker/data/blocks/keyed_shuffle.h"
+#include "worker/data/blocks/sample_split.h"
 
 namespace rowhouse {
 namespace {

@@ -7,7 +7,6 @@
 #include "common/nearest_name.h"
 #include "common/random.h"
 #include "common/rounding.h"
-#include "worker/data/blocks/keyed_shuffle.h"
 
 namespace rowhouse {
 namespace {

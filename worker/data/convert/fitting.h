@@ -8,19 +8,63 @@
 // Threads: Add on several threads at once, each with a number of its own; the rest on one.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
 #include "worker/data/batch.h"
-#include "worker/data/convert/moments.h"
 #include "worker/data/convert/token_counts.h"
 #include "worker/data/mapping/preprocessing.h"
 #include "worker/data/schema.h"
 
 namespace rowhouse {
+
+// Mean and deviation of numbers of which parts are added up in a fixed order, so that the result
+// has the same bits however many threads made the parts. Source: Chan, Golub and LeVeque, "Updating
+// formulae and a pairwise algorithm for computing sample variances", 1979.
+struct Moments {
+  uint64_t count = 0;
+  double mean = 0.0;
+  double squares = 0.0;  // sum of squared distances from the mean
+
+  // Of a column of samples x width values, row-major; NaN does not count.
+  static Moments Of(std::span<const float> values, size_t column, size_t width) {
+    Moments moments;
+    double sum = 0.0;
+    for (size_t at = column; at < values.size(); at += width) {
+      if (std::isnan(values[at])) continue;
+      sum += static_cast<double>(values[at]);
+      ++moments.count;
+    }
+    if (moments.count == 0) return moments;
+    moments.mean = sum / static_cast<double>(moments.count);
+    for (size_t at = column; at < values.size(); at += width) {
+      if (std::isnan(values[at])) continue;
+      const double distance = static_cast<double>(values[at]) - moments.mean;
+      moments.squares += distance * distance;
+    }
+    return moments;
+  }
+
+  // Adds those of values that come after.
+  void Add(const Moments& next) {
+    if (next.count == 0) return;
+    const double before = static_cast<double>(count), added = static_cast<double>(next.count);
+    const double all = before + added, distance = next.mean - mean;
+    mean += distance * (added / all);
+    squares += next.squares + distance * distance * (before * added / all);
+    count += next.count;
+  }
+
+  // Of the population.
+  double deviation() const {
+    return count == 0 ? 0.0 : std::sqrt(squares / static_cast<double>(count));
+  }
+};
 
 struct FittingOptions {
   std::string directory;  // where files are made; it exists

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/blocks/data_columns.h"
+#include "worker/data/blocks/data_description.h"
 #include "worker/data/convert/conversion_state.h"
 #include "worker/data/convert/converter.h"
 
@@ -39,14 +39,6 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
                  const std::vector<DataOrigin>& counted,
                  const std::shared_ptr<const Preprocessing>& preprocessing, ConversionState* state,
                  ConversionSummary* summary);
-
-// The days of a single file of which a format drops lines: cut by lines, as DLRM cuts Kaggle's file
-// before it drops any.
-// DataOrigin::day_samples of the only file of `options`, whose chunks have given so many samples
-// each: what Parse keeps of the lines of each day. Reads the file once more, and parses at most
-// seven of its chunks. kUsage as TextChunks.
-Result<std::vector<uint64_t>> DaySamples(const TextFormat& format, const ConversionOptions& options,
-                                         const std::vector<uint64_t>& chunk_samples);
 
 // ---- Of both --------------------------------------------------------------------------------
 
