@@ -19,7 +19,7 @@ constexpr uint64_t kRows = 400;
 constexpr uint64_t kCapacity = 48;
 constexpr uint32_t kWays[] = {1, 4, 16};  // 1: any slot
 
-float& Value(RowCache& cache, RowCache::Slot slot) {
+float& ValueIn(RowCache& cache, RowCache::Slot slot) {
   return kLayout.weights(cache.record(slot))[0];
 }
 float ValueOf(const CacheVictim& victim) { return kLayout.weights(victim.record.data())[0]; }
@@ -40,7 +40,7 @@ class CachePolicyContract : public testing::TestWithParam<std::string> {
 RowCache::Slot Bring(RowCache& cache, RowId row, uint64_t step, float value, CacheVictim* victim) {
   const RowCache::Slot slot = cache.Claim(row, step, victim);
   if (slot == RowCache::kNone) return slot;
-  Value(cache, slot) = value;
+  ValueIn(cache, slot) = value;
   kLayout.set_trailer(cache.record(slot),
                       {.last_step = static_cast<uint32_t>(step), .frequency = 1});
   cache.Pin(slot, step);
@@ -132,7 +132,7 @@ TEST_P(CachePolicyContract, AVictimHasTheBytesItHadAndWhetherTheyAreDirty) {
         resident.erase(victim.row);
       }
       EXPECT_FALSE(cache.is_dirty(slot)) << "a claimed slot is clean";
-      Value(cache, slot) = static_cast<float>(i);
+      ValueIn(cache, slot) = static_cast<float>(i);
       kLayout.set_trailer(cache.record(slot), {});
       if (i % 3 == 0) cache.set_dirty(slot);
       resident[row] = {static_cast<float>(i), i % 3 == 0};
@@ -246,7 +246,7 @@ TEST_P(CachePolicyContract, ResizeLosesNothing) {
           CacheVictim victim;
           slot = cache.Claim(row, step, &victim);
           if (!victim.record.empty()) leave(victim);
-          Value(cache, slot) = static_cast<float>(step);
+          ValueIn(cache, slot) = static_cast<float>(step);
           kLayout.set_trailer(cache.record(slot), {.frequency = 1});
           cache.Pin(slot, step);
           resident[row] = {static_cast<float>(step), false};
@@ -267,7 +267,7 @@ TEST_P(CachePolicyContract, ResizeLosesNothing) {
       for (const auto& [row, what] : resident) {
         const RowCache::Slot slot = cache.Find(row);
         ASSERT_NE(slot, RowCache::kNone);
-        ASSERT_EQ(std::pair(Value(cache, slot), cache.is_dirty(slot)), what);
+        ASSERT_EQ(std::pair(ValueIn(cache, slot), cache.is_dirty(slot)), what);
         dirty += what.second;
       }
       ASSERT_EQ(cache.DirtySlots().size(), dirty);
@@ -350,23 +350,23 @@ TEST_P(CachePolicyContract, RandomOperationsAgreeWithAMap) {
             continue;
           }
           leaves(victim, false);
-          Value(cache, slot) = store[row];
+          ValueIn(cache, slot) = store[row];
           kLayout.set_trailer(cache.record(slot), {.last_step = 1, .frequency = 2});
         }
-        RC_ASSERT(Value(cache, slot) == truth[row]);
+        RC_ASSERT(ValueIn(cache, slot) == truth[row]);
         if (what < 10) {
           cache.Pin(slot, step);
           if (!cache.is_direct()) pinned[row] = step;
         }
         if (what % 2 == 0) {
-          truth[row] = Value(cache, slot) = static_cast<float>(i);
+          truth[row] = ValueIn(cache, slot) = static_cast<float>(i);
           cache.set_dirty(slot);
         }
       }
     }
     for (const auto& [row, slot] : cache.DirtySlots()) {
       RC_ASSERT(cache.Find(row) == slot);
-      store[row] = Value(cache, slot);
+      store[row] = ValueIn(cache, slot);
     }
     for (const auto& [row, value] : truth) RC_ASSERT(store[row] == value);
   });

@@ -105,7 +105,7 @@ TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
   EXPECT_THAT(AskWhatIf(WhatIfPlanLine({}), AxesOf("ps=none")).status().message(),
               HasSubstr("--ps=none (--what_if)"));
   EXPECT_THAT(AskWhatIf(WhatIfPlanLine({}), AxesOf("network_gbits=10,nan")).status().message(),
-              HasSubstr("--network_gbits=nan: expected 0, or a number from 0.001"));
+              HasSubstr("--network_gbits=nan (--what_if): expected 0, or a number from 0.001"));
   EXPECT_EQ(AskWhatIf(WhatIfPlanLine({}), AxesOf("kind=plain,none")).status().exit_code(), 2);
 }
 
