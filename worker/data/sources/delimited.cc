@@ -7,8 +7,8 @@
 //   escapes by backslash are not known.
 // Columns. With has_header, the first record of each file names them, in any order; else the schema
 //   does. A column that the schema neither uses nor ignores is an error.
-#include <set>
 #include <algorithm>
+#include <set>
 
 #include "worker/data/convert/prepared_text.h"
 #include "worker/data/text/record_scanner.h"
