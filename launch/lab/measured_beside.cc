@@ -112,7 +112,8 @@ std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measure
                           fmt::format("{:+.1f}", 100 * ErrorOf(expected, real))});
   };
   add("median step, ms", simulated.median_step_ms, measured.step_ms, 3);
-  add("MB on the wire a step", simulated.wire_bytes / 1e6, measured.wire_bytes / 1e6, 3);
+  constexpr double kMiB = 1 << 20;
+  add("MiB on the wire a step", simulated.wire_bytes / kMiB, measured.wire_bytes / kMiB, 3);
   for (size_t p = 0; p < measured.load.size(); ++p) {
     add(fmt::format("rows a step, PS node {}", p), simulated.ps[p].load, measured.load[p], 0);
   }

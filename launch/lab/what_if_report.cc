@@ -45,7 +45,8 @@ std::string SavedText(const WhatIf& what_if, const WhatIfRow& row) {
 TextTable CombinationsTable(const WhatIf& what_if, size_t most) {
   TextTable table;
   for (const WhatIfAxis& axis : what_if.axes) table.columns.push_back({.name = axis.name});
-  for (const char* name : {"saves", "ms a step", "samples/s", "MB a step", "hits", "PS memory"}) {
+  for (const char* name :
+       {"saves", "ms a step", "samples/s", "bytes a step", "hits", "PS memory"}) {
     table.columns.push_back({.name = name, .is_number = true});
   }
   for (const char* name : {"bound by", ""}) table.columns.push_back({.name = name});
@@ -57,7 +58,7 @@ TextTable CombinationsTable(const WhatIf& what_if, size_t most) {
     cells.push_back(SavedText(what_if, row));
     cells.push_back(fmt::format("{:.3f}{}", cost.ms, cost.is_oversubscribed ? " *" : ""));
     cells.push_back(CountText(SamplesPerSecond(row)));
-    cells.push_back(fmt::format("{:.2f}", cost.wire_bytes / 1e6));
+    cells.push_back(BytesText(cost.wire_bytes));
     cells.push_back(PercentText(cost.hit_rate));
     cells.push_back(BytesText(LargestMemory(cost)));
     cells.emplace_back(BoundName(cost.bound));

@@ -47,17 +47,15 @@ OfPlan MemoryOf(const LabRun& run, const CandidatePlan& candidate) {
 
 std::string MemoryTrafficText(const LabRun& run, const CandidatePlan& candidate) {
   const OfPlan of = MemoryOf(run, candidate);
-  const auto mb = [](double bytes) {
-    return bytes < 1e9 ? fmt::format("{:.3g}", bytes / 1e6) : CountText(bytes / 1e6);
-  };
   const bool has_sum = of.traffic.sum > 0;
   return fmt::format(
-      "\nThe rows of a step of {} are {} MB in lines of 64 bytes ({} pulled, {} pooled, {} "
+      "\nThe rows of a step of {} are {} in lines of 64 bytes ({} pulled, {} pooled, {} "
       "updated{}):\n{}at {:.3g} GB/s of memory {:.3g} ms, {} of the step.\n",
-      candidate.title, mb(of.traffic.total()), mb(of.traffic.pull), mb(of.traffic.pool),
-      mb(of.traffic.update),
-      has_sum ? fmt::format(", {} of gradients summed on the workers", mb(of.traffic.sum)) : "",
-      run.cluster.hosts > 1 ? fmt::format("{} MB of them on the busiest host, ", mb(of.busiest))
+      candidate.title, BytesText(of.traffic.total()), BytesText(of.traffic.pull),
+      BytesText(of.traffic.pool), BytesText(of.traffic.update),
+      has_sum ? fmt::format(", {} of gradients summed on the workers", BytesText(of.traffic.sum))
+              : "",
+      run.cluster.hosts > 1 ? fmt::format("{} of them on the busiest host, ", BytesText(of.busiest))
                             : "",
       of.gbs, of.least_ms,
       PercentText(candidate.cost.ms > 0 ? of.least_ms / candidate.cost.ms : 0));
@@ -84,7 +82,7 @@ TextTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
                                  {.name = "on a worker", .is_number = true},
                                  {.name = "rows a step, max", .is_number = true},
                                  {.name = "max/mean", .is_number = true},
-                                 {.name = "MB a step", .is_number = true},
+                                 {.name = "bytes a step", .is_number = true},
                                  {.name = "hit rate", .is_number = true},
                                  {.name = "ms a step", .is_number = true},
                                  {.name = "bound by"}},
@@ -95,8 +93,8 @@ TextTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
                           fmt::format("{:.3f}", one.memory.max_over_mean()),
                           BytesText(one.cost.workers[0].memory_bytes), CountText(one.load.max),
                           fmt::format("{:.3f}", one.load.max_over_mean()),
-                          fmt::format("{:.3f}", one.cost.wire_bytes / 1e6),
-                          fmt::format("{:.3f}", one.cost.hit_rate), Milliseconds(one.cost.ms),
+                          BytesText(one.cost.wire_bytes), fmt::format("{:.3f}", one.cost.hit_rate),
+                          Milliseconds(one.cost.ms),
                           std::string(BoundName(one.cost.bound)) +
                               (one.cost.is_oversubscribed ? ", too few cores" : "")});
   }
@@ -116,7 +114,7 @@ std::string TablesOfCandidates(const LabRun& run, const CandidatePlan& best) {
                                  {.name = "rows", .is_number = true},
                                  {.name = "rows a step", .is_number = true},
                                  {.name = "hit rate", .is_number = true},
-                                 {.name = "MB a step", .is_number = true},
+                                 {.name = "bytes a step", .is_number = true},
                                  {.name = "ms a step", .is_number = true},
                                  {.name = "where"}},
                      .rows = {}};
@@ -128,7 +126,7 @@ std::string TablesOfCandidates(const LabRun& run, const CandidatePlan& best) {
     const TableCost& cost = best.cost.tables[t];
     table.rows.push_back({spec.name, CountText(static_cast<double>(spec.rows)),
                           CountText(cost.rows_pulled), fmt::format("{:.3f}", cost.hit_rate),
-                          fmt::format("{:.3f}", cost.bytes / 1e6), Milliseconds(cost.ms),
+                          BytesText(cost.bytes), Milliseconds(cost.ms),
                           PlacementText(run, best.plan, spec.id)});
     if (!best.tables.empty()) AddFormCells(best.tables[t], &table.rows.back());
   }
@@ -302,6 +300,19 @@ std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> can
          GainsText(*from, gains);
 }
 
+// "8 tables of 5,845,231 rows, 13-64-16 and 64-1 MLPs, dot".
+std::string ModelText(const LabRun& run) {
+  const ModelSpec& model = run.settings.model;
+  double rows = 0;
+  for (const TableSpec& table : run.workload.tables.physical) {
+    rows += static_cast<double>(table.rows);
+  }
+  return fmt::format("{} of {} rows together, MLPs of {} and {}, interaction {}",
+                     Counted(run.workload.tables.physical.size(), "table"), CountText(rows),
+                     fmt::join(model.bottom_mlp, "-"), fmt::join(model.top_mlp, "-"),
+                     model.interaction);
+}
+
 OrderedJson LabRunToJson(const LabRun& run) {
   const ClusterShape& cluster = run.cluster;
   const Machine& machine = run.machine.machine;
@@ -327,6 +338,7 @@ OrderedJson LabRunToJson(const LabRun& run) {
             {"calibration", run.machine.path},
             {"warning", run.machine.warning}}},
           {"samples", run.workload.step.samples},
+          {"model", ModelText(run)},
           {"ids", run.ids},
           {"warnings", warnings}};
 }

@@ -16,6 +16,8 @@ namespace {
 // In fewer steps memory that is new is most of the time.
 constexpr uint64_t kFewSteps = 10;
 
+constexpr double kMiB = 1 << 20;
+
 // "12.3 / 11.9 ms (+3 %)".
 std::string Beside(double predicted, const std::optional<double>& actual, const char* unit) {
   if (!actual || !(*actual > 0)) return fmt::format("{:.4g} / - {}", predicted, unit);
@@ -83,29 +85,29 @@ std::string NodesText(const RunReport& report, const StepCost& cost) {
   const ActualSteps actual(report);
   const std::vector<RunReport::PsNode>& nodes = report.sharding.ps_nodes;
   const size_t told = std::min(cost.ps.size(), nodes.size());
-  RankFigure rows{.name = "rows a step"}, megabytes{.name = "MB a step"},
+  RankFigure rows{.name = "rows a step"}, mebibytes{.name = "MiB a step"},
       busy{.name = "ms at work a step"};
   std::string text;
   for (size_t n = 0; n < told; ++n) {
     const RankCost& predicted = cost.ps[n];
     const ShardCounters counted = actual.OfNode(n);
-    const double predicted_mb = (predicted.bytes_in + predicted.bytes_out) * 1e-6;
-    const double actual_mb = actual.WireBytesOfNode(n) * 1e-6;
+    const double predicted_mib = (predicted.bytes_in + predicted.bytes_out) / kMiB;
+    const double actual_mib = actual.WireBytesOfNode(n) / kMiB;
     const std::optional<double> busy_ms = actual.BusyMsOfNode(n);
-    text +=
-        fmt::format("  {}: {} / {} rows, {}, at work {}, {}\n", nodes[n].name,
-                    CountText(predicted.rows_pulled), CountText(actual.RowsAStep(counted)),
-                    Beside(predicted_mb, actual_mb, "MB"), Beside(predicted.busy_ms, busy_ms, "ms"),
-                    HitsBeside(predicted.hit_rate, ActualSteps::HitRate(counted)));
+    text += fmt::format("  {}: {} / {} rows, {}, at work {}, {}\n", nodes[n].name,
+                        CountText(predicted.rows_pulled), CountText(actual.RowsAStep(counted)),
+                        Beside(predicted_mib, actual_mib, "MiB"),
+                        Beside(predicted.busy_ms, busy_ms, "ms"),
+                        HitsBeside(predicted.hit_rate, ActualSteps::HitRate(counted)));
     rows.predicted.push_back(predicted.rows_pulled);
     rows.actual.push_back(actual.RowsAStep(counted));
-    megabytes.predicted.push_back(predicted_mb);
-    megabytes.actual.push_back(actual_mb);
+    mebibytes.predicted.push_back(predicted_mib);
+    mebibytes.actual.push_back(actual_mib);
     busy.predicted.push_back(predicted.busy_ms);
     if (busy_ms) busy.actual.push_back(*busy_ms);
   }
   if (told <= kMaxRanksTold) return text;
-  return RangesText(Counted(told, "PS node"), {rows, megabytes, busy});
+  return RangesText(Counted(told, "PS node"), {rows, mebibytes, busy});
 }
 
 }  // namespace
@@ -116,12 +118,12 @@ std::string PredictionText(const RunReport& report) {
   const StepCost& cost = prediction.cost;
   const ActualSteps actual(report);
   const ShardCounters counted = actual.OfAll();
-  std::optional<double> megabytes;
-  if (const auto& bytes = report.totals.wire_bytes_per_step) megabytes = *bytes * 1e-6;
+  std::optional<double> mebibytes;
+  if (const auto& bytes = report.totals.wire_bytes_per_step) mebibytes = *bytes / kMiB;
   std::string text =
       fmt::format("predicted / actual: step {}, {}, {} / {} rows a step\n",
                   Beside(cost.ms, report.totals.median_step_ms, "ms"),
-                  Beside(cost.wire_bytes * 1e-6, megabytes, "MB"),
+                  Beside(cost.wire_bytes / kMiB, mebibytes, "MiB"),
                   CountText(cost.workers[0].rows_pulled * report.environment.workers),
                   CountText(actual.RowsAStep(counted)));
   text += WorkersText(report, cost) + NodesText(report, cost);

@@ -77,8 +77,6 @@ Result<StrategyCost> CostOf(const Json& json) {
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-std::string Megabytes(double bytes) { return fmt::format("{:.3f}", bytes / 1e6); }
-
 OrderedJson OverNodesToJson(const StrategyCost::OverNodes& over) {
   return {{"max", over.max}, {"max_over_mean", over.max_over_mean()}};
 }
@@ -121,7 +119,7 @@ TextTable StrategyTable(const std::vector<StrategyCost>& costs) {
                                  {.name = "on a worker", .is_number = true},
                                  {.name = "rows pulled a step, max", .is_number = true},
                                  {.name = "max/mean", .is_number = true},
-                                 {.name = "MB a step", .is_number = true},
+                                 {.name = "bytes a step", .is_number = true},
                                  {.name = "ms a step", .is_number = true},
                                  {.name = "min..max", .is_number = true},
                                  {.name = "rows digest"}},
@@ -140,7 +138,7 @@ TextTable StrategyTable(const std::vector<StrategyCost>& costs) {
          fmt::format("{:.3f}", cost.cache_bytes.max_over_mean()), CountText(cost.rows_stored.max),
          fmt::format("{:.3f}", cost.rows_stored.max_over_mean()),
          cost.worker_bytes ? BytesText(*cost.worker_bytes) : "-", CountText(cost.rows_pulled.max),
-         fmt::format("{:.3f}", cost.rows_pulled.max_over_mean()), Megabytes(cost.wire_bytes),
+         fmt::format("{:.3f}", cost.rows_pulled.max_over_mean()), BytesText(cost.wire_bytes),
          fmt::format("{:.2f}", cost.median_step_ms()),
          fmt::format("{:.2f}..{:.2f}", cost.step_ms.front(), cost.step_ms.back()),
          cost.digests[0]});

@@ -114,19 +114,19 @@ TEST_F(StrategyComparison, TheTableIsAlignedForATerminal) {
   EXPECT_EQ(TableAsText(StrategyTable(Three())),
             "strategy   plan, max  max/mean  cache, max  max/mean  rows stored, max  max/mean  on "
             "a worker  "
-            "rows pulled a step, max  max/mean  MB a step  ms a step  "
+            "rows pulled a step, max  max/mean  bytes a step  ms a step  "
             "    min..max  rows digest\n"
             "row_wise    3.00 KiB     1.500    4.00 KiB     1.333                80     1.600      "
             "  512 B  "
-            "                  3,000     1.500      2.500      11.00  "
+            "                  3,000     1.500      2.38 MiB      11.00  "
             "10.00..12.00  00ff\n"
             "grid        3.00 KiB     1.500    4.00 KiB     1.333                80     1.600      "
             "  512 B  "
-            "                  3,000     1.500      2.500       4.50  "
+            "                  3,000     1.500      2.38 MiB       4.50  "
             "  4.00..5.00  00ff\n"
             "grid+bags          -         -           -         -                 -         -      "
             "      -  "
-            "                      -         -          -          -  "
+            "                      -         -             -          -  "
             "           -  refused: table \"t0\": no, not so\n");
 }
 

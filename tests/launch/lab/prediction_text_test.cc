@@ -51,14 +51,15 @@ RunReport ReportOf(uint32_t workers, uint32_t nodes) {
 
 TEST(PredictionText, HasALineForEveryRank) {
   const std::string text = PredictionText(ReportOf(2, 2));
-  EXPECT_THAT(text,
-              HasSubstr("predicted / actual: step 9 / 10 ms (-10 %), 4 / 4 MB (+0 %), 2,000 / "
-                        "2,000 rows a step\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("predicted / actual: step 9 / 10 ms (-10 %), 3.815 / 3.815 MiB (+0 %), 2,000 / "
+                "2,000 rows a step\n"));
   EXPECT_THAT(text, HasSubstr("  worker 1 (rank 3 on a): step 9 / 11 ms (-18 %), in the allreduce "
                               "0 / 0.2 ms\n"));
-  EXPECT_THAT(text,
-              HasSubstr("  PS node 1 (rank 1 on a): 1,000 / 1,000 rows, 2.1 / 2 MB (+5 %), at "
-                        "work 2.7 / 3 ms (-10 %), from memory 50.0 / 50.0 %\n"));
+  EXPECT_THAT(
+      text, HasSubstr("  PS node 1 (rank 1 on a): 1,000 / 1,000 rows, 2.003 / 1.907 MiB (+5 %), at "
+                      "work 2.7 / 3 ms (-10 %), from memory 50.0 / 50.0 %\n"));
   EXPECT_THAT(text, Not(HasSubstr("memory is new")));
 }
 
