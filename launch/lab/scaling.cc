@@ -14,6 +14,7 @@
 #include "launch/lab/scaling_sweep.h"
 #include "launch/lab/simulator_flags.h"
 #include "launch/plan/candidate_plans.h"
+#include "launch/plan/candidates_report.h"
 #include "launch/plan/lab_page.h"
 #include "launch/prediction/workload_of_run.h"
 #include "launch/settings/strategy_settings.h"
@@ -91,19 +92,27 @@ std::string ClustersText(const LabRun& run, const ScalingOptions& options) {
       Counted(cores > 0 ? cores : run.machine.machine.cores, "core"), options.round_trip_us);
 }
 
+// What holds at every point: what it is of, and what is taken for it.
+std::vector<std::pair<std::string, std::string>> Assumptions(const LabRun& run,
+                                                             const ScalingOptions& options) {
+  std::vector<std::pair<std::string, std::string>> list = {
+      {"simulation", SimulatorOptionsText(options.simulator)},
+      {"plans", IsPlannedAnew(run) ? "the planner's, for the cluster and the batch of each point"
+                                   : ConfiguredName(run.settings)}};
+  if (!run.workload.lru_miss_ratio.empty()) {
+    list.emplace_back("the trace",
+                      "as many lookups a sample, and spread as there, at every point; hit rates of "
+                      "weak scaling by that spread, of strong scaling by the curves of the trace");
+  }
+  return list;
+}
+
 std::string ScalingText(const LabRun& run, const ScalingOptions& options,
                         std::span<const ScalingPoint> points) {
   std::string text = fmt::format("clusters: {}\n", ClustersText(run, options));
   text += LabRunNotes(run);
-  text += fmt::format("simulation: {}\n", SimulatorOptionsText(options.simulator));
-  text +=
-      fmt::format("plans: {}\n", IsPlannedAnew(run)
-                                     ? "the planner's, for the cluster and the batch of each point"
-                                     : ConfiguredName(run.settings));
-  if (!run.workload.lru_miss_ratio.empty()) {
-    text +=
-        "the trace: as many lookups a sample, and spread as there, at every point; hit rates of "
-        "weak scaling by that spread, of strong scaling by the curves of the trace\n";
+  for (const auto& [name, what] : Assumptions(run, options)) {
+    text += fmt::format("{}: {}\n", name, what);
   }
   for (const bool is_weak : {true, false}) {
     for (const double gbits : options.networks_gbits) {
@@ -160,8 +169,8 @@ OrderedJson ScalingCurve(const ScalingOptions& options, std::span<const ScalingP
   }
   return {{"title", fmt::format("{} scaling, {:g} Gbit/s", NameOf(is_weak), gbits)},
           {"note", ""},
-          {"x", "workers"},
-          {"y", "samples a second"},
+          {"x", "workers, logarithmic"},
+          {"y", "samples a second, logarithmic"},
           {"x_is", "count"},
           {"y_is", "count"},
           {"is_log", true},
@@ -172,10 +181,11 @@ OrderedJson ScalingPage(const LabRun& run, const ScalingOptions& options,
                         std::span<const ScalingPoint> points) {
   OrderedJson page = {{"title", "Scaling"},
                       {"subtitle", ClustersText(run, options)},
-                      {"warnings", OrderedJson::array()},
+                      {"assumptions", Assumptions(run, options)},
                       {"curves", OrderedJson::array()},
                       {"grids", OrderedJson::array()}};
-  if (!run.machine.warning.empty()) page["warnings"].push_back(run.machine.warning);
+  page.update(LabRunToJson(run));
+  page.erase("cluster");  // Points have clusters of their own.
   for (const bool is_weak : {true, false}) {
     for (const double gbits : options.networks_gbits) {
       page["curves"].push_back(ScalingCurve(options, points, is_weak, gbits));

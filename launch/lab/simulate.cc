@@ -3,15 +3,18 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "common/json_text.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
+#include "launch/figures/figure_text.h"
 #include "launch/figures/json_output.h"
 #include "launch/figures/text_table.h"
 #include "launch/lab/measured_beside.h"
 #include "launch/lab/simulator_flags.h"
 #include "launch/plan/candidate_plans.h"
+#include "launch/plan/candidates_report.h"
 #include "launch/plan/lab_page.h"
 #include "launch/prediction/lab_run.h"
 
@@ -54,7 +57,7 @@ struct NamedFigure {
   int digits;
 };
 constexpr NamedFigure kFigures[] = {{"rows a step", &SimulatedRank::load, 1, 0},
-                                    {"MB a step", &SimulatedRank::bytes, 1e-6, 3},
+                                    {"MiB a step", &SimulatedRank::bytes, 1.0 / (1 << 20), 3},
                                     {"busy %", &SimulatedRank::busy_share, 100, 1},
                                     {"longest queue", &SimulatedRank::longest_queue, 1, 0},
                                     {"mean wait ms", &SimulatedRank::mean_wait_ms, 1, 3}};
@@ -123,10 +126,10 @@ std::string SimulationText(const LabRun& run, const SimulatorOptions& options,
   text +=
       fmt::format("simulation: {}; {} events\n\n", SimulatorOptionsText(options), simulated.events);
   text += fmt::format(
-      "step: {} ms at the median, {} on average, 95 % take at most {}; {:.0f} samples/s, {:.3f} MB "
+      "step: {} ms at the median, {} on average, 95 % take at most {}; {:.0f} samples/s, {} "
       "on the wire a step\n\n",
       Ms(simulated.median_step_ms), Ms(simulated.mean_step_ms), Ms(simulated.p95_step_ms),
-      simulated.samples_per_second, simulated.wire_bytes / 1e6);
+      simulated.samples_per_second, BytesText(simulated.wire_bytes));
   text += TableAsText(TableOfPhases(predicted, simulated)) + "\n" +
           TableAsText(TableOfRanks(simulated, kShownRanks));
   if (predicted.is_oversubscribed) {
@@ -183,12 +186,17 @@ Status RunSimulate(const CommandLine& command_line, const Settings& settings) {
   }
   RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n", text));
   if (command_line.Value("html").empty()) return OkStatus();  // --reports is for the text, too
-  return WriteLabPage(
-      command_line,
-      {{"title", "Simulated run"},
-       {"subtitle", fmt::format("{:.3f} ms a step at the median, {:.0f} samples a second",
-                                simulated.median_step_ms, simulated.samples_per_second)},
-       {"grids", OrderedJson::array({PageGrid("Ranks", "", TableOfRanks(simulated, SIZE_MAX))})}});
+  const std::vector<std::pair<std::string, std::string>> assumptions = {
+      {"plan", plan.title}, {"simulation", SimulatorOptionsText(options)}};
+  OrderedJson page = {
+      {"title", "Simulated run"},
+      {"subtitle", fmt::format("{:.3f} ms a step at the median, {:.0f} samples a second",
+                               simulated.median_step_ms, simulated.samples_per_second)},
+      {"assumptions", assumptions},
+      {"grids", OrderedJson::array({PageGrid("Phases", "", TableOfPhases(plan.cost, simulated)),
+                                    PageGrid("Ranks", "", TableOfRanks(simulated, SIZE_MAX))})}};
+  page.update(LabRunToJson(run));
+  return WriteLabPage(command_line, std::move(page));
 }
 
 REGISTER_MEMBER(AddPlanMode({.flag = std::string(kSimulateFlag), .run = RunSimulate}));

@@ -18,7 +18,7 @@ std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> can
 // A line for each reason for which candidates were refused, with their names; "" if none was.
 std::string RefusedText(std::span<const CandidatePlan> candidates);
 
-// {rowhouse_lab: 1, cluster {...}, machine {...}, ids, configured, best, strategies: [{name,
+// {rowhouse_lab: 1, cluster {...}, machine {...}, model, ids, configured, best, strategies: [{name,
 //  refused, ms, bound, is_oversubscribed, phases {...}, wire_bytes, hit_rate, memory {max,
 //  mean, max_over_mean}, load {...}, ps: [{...}]}], tables: [{name, rows, where, ...}] of the
 //  best, gains: [{what, how, ms, share}]}. Times are milliseconds a step; figures that are not

@@ -2,7 +2,9 @@
 //
 // Its data is an object; each member draws a part, and those that are missing draw nothing:
 //   title, subtitle; warnings [text]
-//   cluster, machine, ids, strategies, tables, gains  as CandidatesToJson() (candidates_report.h)
+//   cluster, machine, model, ids, strategies, tables, gains  as CandidatesToJson()
+//     (candidates_report.h)
+//   assumptions [[name, text]]
 //   loads {nodes: [name], tables: [{name, rows: [of each node]}]}
 //   curves [{title, note, x, y, x_is: "count" | "bytes", y_is: "count" | "share", is_log, series:
 //     [{name, points: [[x, y]]}]}]  x > 0, drawn by its logarithm; y as well if is_log
