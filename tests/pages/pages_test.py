@@ -54,6 +54,16 @@ CHECK = """(() => {
       if (canvas.getBoundingClientRect().right > right) wrong.push("a chart leaves its panel");
     }
   }
+  for (const box of document.querySelectorAll(".scroll")) {
+    if (box.scrollHeight > box.clientHeight) wrong.push("a table is cut below");
+  }
+  for (const canvas of document.querySelectorAll(".bars canvas")) {
+    const {options, scales} = Chart.getChart(canvas);
+    if (options.indexAxis !== "y") continue;
+    const names = scales.y.ticks.map(({label}) => [label].flat().join(""));
+    const cut = names.find((name) => name.includes("\u2026") && name.length < 60);
+    if (cut) wrong.push(`"${cut}" cannot be read`);
+  }
   for (const words of document.querySelectorAll(".words")) {
     if (!words.offsetParent) continue;
     const height = parseFloat(getComputedStyle(words).lineHeight);
@@ -79,6 +89,24 @@ MIDDLE = """(() => {
 })()"""
 LEGEND = "[...document.querySelectorAll('.legend-value')].map((value) => value.textContent).join('')"
 TOOLTIP = "Chart.getChart(document.querySelector('.bars canvas')).tooltip.opacity"
+# Presses every button that shows more rows; says how many rows the largest table has before and then.
+ALL_ROWS = """(() => {
+  const rows = () => Math.max(...[...document.querySelectorAll("tbody")].map((body) => body.rows.length));
+  const before = rows();
+  const buttons = [...document.querySelectorAll("button.more")].map((button) => button.textContent);
+  for (const button of document.querySelectorAll("button.more")) button.click();
+  return [before, rows(), buttons[0] || ""];
+})()"""
+# What a page must say; a pattern of its text.
+SAID = {
+    "awkward": r"(?s)test AUC\n0\.\d+\nat step 10\b",  # one evaluation is a figure
+    "strategies": r"\u2215\u2215 cut at three times the shortest: column_wise\n",
+    "scaling": r"(?s)machine: typical figures, not calibrated\n+model: 3 tables of 5,320 rows.*"
+               r"simulation: .*workers, logarithmic",
+}
+# The step from 20 to 21 is of a tenth of the usual interval: drawn together with that before.
+WHOLE = """Page.wholeIntervals([[10, 1, 5], [20, 1, 5], [21, 9, 1], [31, 1, 5]])
+  .map((point) => point.map((value) => value.toFixed(2)).join(" ")).join(", ")"""
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -122,14 +150,14 @@ def compare(rowhouse, out, *arguments):
     return out
 
 
-def lab(rowhouse, out, *flags):
-    """The page of all plans of a model, with predictions beside measurements."""
+def lab(rowhouse, out, *flags, mode="--strategies=all"):
+    """The page of a mode of rowhouse plan, with predictions beside measurements."""
     measured = os.path.splitext(out)[0] + "_measured.json"
     rows = [{"name": ATTACK + str(i), "step_ms": {"predicted": 1.5 ** i, "measured": 1.4 ** i}}
             for i in range(12)]
     with open(measured, "w", encoding="utf-8") as file:
         json.dump({"gmae": {"step_time": 0.1}, "rows": rows}, file)
-    command = [rowhouse, "plan", "--ps=3", "--strategies=all", "--html=" + out,
+    command = [rowhouse, "plan", "--ps=3", mode, "--html=" + out,
                "--reports=" + measured, "--calibration=typical", *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0:
@@ -177,7 +205,7 @@ def make_pages(rowhouse, directory):
         curve=[], evaluations=[], label="no step"))
     pages = [(name, os.path.splitext(report)[0] + ".html", charts)
              for name, report, charts in (("run", plain, 7), ("awkward", awkward, 7),
-                                          ("many", many, 6), ("lone", lone, 6))]
+                                          ("many", many, 6), ("lone", lone, 5))]
     out = os.path.join(directory, "comparison.html")
     compare(rowhouse, out, plain, awkward, many, lone, untrained)
     pages.append(("comparison", out, 4))
@@ -186,13 +214,20 @@ def make_pages(rowhouse, directory):
                       "--config=" + config, "--synthetic_bag_length=10")
     many_lab = lab(rowhouse, os.path.join(directory, "lab_many.html"), *synthetic,
                    "--arch-embedding-size=" + "-".join(["7"] * 1000))
-    pages += [("lab", awkward_lab, 4), ("lab of many tables", many_lab, 4)]
+    few = (*synthetic, "--arch-embedding-size=5000-300-20")
+    scaling = lab(rowhouse, os.path.join(directory, "scaling.html"), *few, "--network_gbits=25",
+                  mode="--scaling")
+    what_if = lab(rowhouse, os.path.join(directory, "what_if.html"), *few, mode="--what_if")
+    pages += [("lab", awkward_lab, 4), ("lab of many tables", many_lab, 3), ("scaling", scaling, 3),
+              ("what if", what_if, 1)]
 
     strategies = []
     for strategy in ("row_wise", "table_wise_lpt", "column_wise"):
         strategies.append(train(rowhouse, of(strategy), *synthetic, "--data_size=640",
                                 "--arch-embedding-size=50-40-30", "--strategy=" + strategy,
                                 "--arch-sparse-feature-size=4"))
+    changed(strategies[-1], strategies[-1],
+            lambda report: report["totals"].update(median_step_ms=1e4))
     refused = os.path.join(directory, "refused.json")
     with open(refused, "w", encoding="utf-8") as file:
         json.dump({"format": 1, "label": ATTACK, "refused": "no: " + LONG + " " + ATTACK}, file)
@@ -236,6 +271,17 @@ def main(rowhouse):
                         failures += 1
                         print(f"{name} at {width} px, {'dark' if is_dark else 'light'}: {fault}")
                     backgrounds.add(browser.value(BACKGROUND))
+            if not re.search(SAID.get(name, ""), browser.value("document.body.innerText")):
+                failures += 1
+                print(f"{name}: does not say {SAID[name]}")
+            drawn = browser.value(WHOLE)
+            if drawn != "10.00 1.00 5.00, 21.00 1.73 3.67, 31.00 1.00 5.00":
+                failures += 1
+                print(f"{name}: draws {drawn}")
+            before, after, button = browser.value(ALL_ROWS)
+            if name == "many" and (before, after, button) != (40, 1000, "Show 960 more rows"):
+                failures += 1
+                print(f"{name}: {before} rows, \"{button}\", {after} rows")
             if len(backgrounds) != 2:
                 failures += 1
                 print(f"{name}: light and dark have the background {backgrounds}")

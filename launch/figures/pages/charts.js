@@ -62,25 +62,23 @@ const Charts = (() => {
     return ticks;
   }
 
-  // Of every series its name and, as long as it is shown, its value; `at`: where it says which x.
-  function legendOf(series, format, at, nameX) {
-    const legend = el("div", "legend");
-    const values = series.map((one, i) => {
-      const swatch = el("span", "swatch");
-      swatch.style.background = colour(one.colour ?? i);
-      const name = el("span", "legend-name", one.name);
-      name.title = one.name;
-      const value = el("span", "legend-value");
-      legend.append(el("span", "legend-item", swatch, name, value));
-      return value;
-    });
-    const show = (x, points) => {
-      at.textContent = x === null ? "" : nameX(x);
-      values.forEach((value, i) => {
-        value.textContent = points.has(i) ? format(points.get(i)) : "";
-      });
-    };
-    return {legend, show};
+  // Of every series its swatch and name, and `values`, elements, if there are any.
+  function legendOf(series, kind, values = []) {
+    return el("div", "legend", ...series.map((one, i) => {
+      const swatch = el("span", "swatch" + kind);
+      swatch.style.background = one.stroke ?? colour(one.colour ?? i);
+      return el("span", "legend-item", swatch, el("span", "legend-name", one.name), values[i]);
+    }));
+  }
+
+  // Powers of ten from low to high, where they are few with twice and five times as much.
+  function decimalTicks(low, high) {
+    const ticks = [];
+    const between = high / low < 2e3 ? [1, 2, 5] : [1];
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
+      ticks.push(...between.map((n) => ({v: n * power, label: short(n * power)})));
+    }
+    return ticks.filter(({v}) => v >= low && v <= high);
   }
 
   // One finger scrolls the page, two zoom.
@@ -100,8 +98,13 @@ const Charts = (() => {
   // powers {name, format}: x is no step but the binary logarithm of something else. isLog: y is
   // drawn by its logarithm.
   function curve(panel, series, {range, format, yName, powers, isLog}) {
-    if (series.every((one) => !one.points.length)) {
-      panel.append(el("p", "muted", "no points"));
+    const nameX = (x) => powers ? "at " + powers.format(2 ** x) : "at step " + Page.count(x);
+    if (series.every((one) => one.points.length < 2)) {
+      const known = series.filter((one) => one.points.length);
+      panel.append(known.length ? Page.cards([
+        ...known.map(({name, points: [[x, y]]}) => [name, format(y), nameX(x)]),
+        ...series.filter((one) => isNumber(one.level)).map((one) => [one.name, format(one.level)]),
+      ]) : el("p", "muted", "no points"));
       return;
     }
     const reset = el("button", "reset", "Reset zoom");
@@ -110,15 +113,23 @@ const Charts = (() => {
     panel.head.append(el("span", "head-end", at, reset));
     const legendPlace = el("div"), place = el("div", "curve");
     panel.append(legendPlace, place, el("div", "axis-name", powers ? powers.name : "step"));
-    const nameX = (x) => powers ? "at " + powers.format(2 ** x) : "at step " + Page.count(x);
     const tick = (x) => Number.isInteger(x) ? short(x) : "";
     const rows = rowsOf(series, range);
     const [first, last] = range;
     const margin = first === last ? 1 : (last - first) * 0.015;
     const limits = [first - margin, last + margin];
     add(() => {
-      const {legend, show} = legendOf(series, format, at, nameX);
-      legendPlace.replaceChildren(legend);
+      const values = series.map(() => el("span", "legend-value"));
+      legendPlace.replaceChildren(legendOf(series, "", values));
+      const show = (x, points) => {
+        at.textContent = x === null ? "" : nameX(x);
+        values.forEach((value, i) => {
+          const lone = x === null && series[i].points.length === 1 ? series[i].points[0][1] : null;
+          const y = points.get(i) ?? lone;
+          value.textContent = isNumber(y) ? format(y) : "";
+        });
+      };
+      show(null, new Map());
       const labels = series.map((one, i) => "s" + i);
       const ofSeries = {};
       series.forEach((one, i) => {
@@ -126,7 +137,7 @@ const Charts = (() => {
           strokePattern: isNumber(one.level) ? [6, 4] : null,
           strokeWidth: isNumber(one.level) ? 1.25 : 1.75,
           drawPoints: !isNumber(one.level) && (one.isDots || one.points.length <= 40),
-          pointSize: 2.5,
+          pointSize: one.points.length === 1 ? 5 : 2.5,
         };
       });
       const chart = new Dygraph(place, rows, {
@@ -150,7 +161,8 @@ const Charts = (() => {
           x: powers ? {ticker: (low, high, pixels) => wholeTicks(low, high, pixels / 70).map(
                          (x) => ({v: x, label: powers.format(2 ** x)}))}
                     : {axisLabelFormatter: tick, pixelsPerLabel: 55},
-          y: {axisLabelFormatter: short, axisLabelWidth: 48, pixelsPerLabel: 36},
+          y: {axisLabelFormatter: short, axisLabelWidth: 48, pixelsPerLabel: 36,
+              ...(isLog ? {ticker: decimalTicks} : {})},
         },
         interactionModel: interactions(),
         highlightCallback: (event, x, points) => {
@@ -193,10 +205,7 @@ const Charts = (() => {
       responsive: true,
       maintainAspectRatio: false,
       plugins: {
-        legend: {
-          position: "top", align: "start",
-          labels: {color: style("--text"), boxWidth: 12, boxHeight: 12, font: {size: 12}},
-        },
+        legend: {display: false},
         tooltip: {
           callbacks: {label: (item) => ` ${item.dataset.label}: ${format(item.parsed.x)}`},
         },
@@ -204,31 +213,74 @@ const Charts = (() => {
       scales: {
         x: {...axis, beginAtZero: true,
             title: {...axis.title, display: Boolean(xName), text: xName},
-            ticks: {...axis.ticks, maxRotation: 0, callback: (value) => format(value, true)}},
+            ticks: {...axis.ticks, maxRotation: 0, autoSkipPadding: 28, includeBounds: false, callback: (value) => format(value, true)}},
         y: {...axis, grid: {display: false}},
       },
     };
   }
 
-  function chart(panel, height, configOf) {
-    const place = el("div", "bars");
+  function chart(panel, height, named, configOf) {
+    const legendPlace = el("div"), place = el("div", "bars");
     place.style.height = height + "px";
     const canvas = el("canvas");
     place.append(canvas);
-    panel.append(place);
+    panel.append(legendPlace, place);
     add(() => {
+      if (named.length > 1) legendPlace.replaceChildren(legendOf(named, " block"));
       const drawn = new Chart(canvas, configOf());
       return () => drawn.destroy();
     });
   }
 
+  // A name in lines of so many letters, broken behind punctuation and spaces; five at most.
+  function wrapped(name, letters) {
+    const lines = [""];
+    for (const part of name.match(/[^\s_+\-.,/]*[\s_+\-.,/]?/gu)) {
+      for (const piece of part.match(new RegExp(`.{1,${letters}}`, "gsu")) || []) {
+        const last = lines.length - 1;
+        if (lines[last] && [...lines[last] + piece].length > letters) lines.push(piece);
+        else lines[last] += piece;
+      }
+    }
+    return lines.length <= 5 ? lines : [...lines.slice(0, 4), shortened(lines.slice(4).join(""), letters)];
+  }
+
+  // Writes at the end of each bar that the axis cuts how long it is.
+  const cutMarks = (totals, limit, format) => ({afterDatasetsDraw: ({ctx, chartArea, scales}) => {
+    ctx.save();
+    ctx.font = "600 12px system-ui, sans-serif";
+    ctx.textAlign = "right";
+    ctx.textBaseline = "middle";
+    totals.forEach((total, i) => {
+      if (total <= limit) return;
+      const text = `\u2215\u2215 ${format(total)}`, y = scales.y.getPixelForValue(i);
+      const width = ctx.measureText(text).width + 8;
+      ctx.fillStyle = style("--panel");
+      ctx.fillRect(chartArea.right - width, y - 10, width, 20);
+      ctx.fillStyle = style("--text");
+      ctx.fillText(text, chartArea.right, y);
+    });
+    ctx.restore();
+  }});
+
   // Horizontal: a line a label. series: [{name, values, colour}]; format(value, isOfAxis).
-  function bars(panel, labels, series, {isStacked, format, xName, isBytes}) {
-    const perLabel = isStacked || series.length === 1 ? 24 : 14 * series.length + 10;
-    chart(panel, 74 + perLabel * labels.length, () => {
+  // isBestShortest: bars are cut at three times the shortest.
+  function bars(panel, labels, series, {isStacked, format, xName, isBytes, isBestShortest}) {
+    const names = labels.map((label) => wrapped(label, window.innerWidth < 600 ? 16 : 30));
+    const lines = Math.max(1, ...names.map((name) => name.length));
+    const perLabel = Math.max(isStacked || series.length === 1 ? 24 : 14 * series.length + 10,
+                              15 * lines + 6);
+    const totals = labels.map((_, i) => series.reduce((sum, one) => sum + one.values[i], 0));
+    const limit = isBestShortest ? 3 * Math.min(...totals.filter((total) => total > 0)) : Infinity;
+    const isCut = totals.some((total) => total > limit);
+    if (isCut) {
+      const cut = labels.filter((_, i) => totals[i] > limit);
+      panel.append(el("p", "panel-note cut",
+                      `\u2215\u2215 cut at three times the shortest: ${cut.join(", ")}`));
+    }
+    chart(panel, (xName ? 66 : 46) + perLabel * labels.length, series, () => {
       const options = base(format, xName);
       options.indexAxis = "y";
-      options.plugins.legend.display = series.length > 1;
       options.plugins.tooltip.mode = "index";
       options.interaction = {mode: "index", axis: "y", intersect: false};
       options.scales.x.stacked = options.scales.y.stacked = Boolean(isStacked);
@@ -236,11 +288,12 @@ const Charts = (() => {
         const most = Math.max(1, ...series.flatMap((one) => one.values));
         options.scales.x.ticks.stepSize = binaryStep(most);
       }
-      const letters = window.innerWidth < 600 ? 14 : 26;
-      options.scales.y.ticks.callback = (value, i) => shortened(labels[i], letters);
+      if (isCut) options.scales.x.max = limit;
+      options.scales.y.ticks.callback = (value, i) => names[i];
       options.scales.y.ticks.autoSkip = false;
       return {
         type: "bar",
+        plugins: isCut ? [cutMarks(totals, limit, format)] : [],
         data: {
           labels,
           datasets: series.map((one, i) => ({
@@ -268,7 +321,8 @@ const Charts = (() => {
 
   // points: [{name, x, y}], a colour each, x in bytes; levels: [{name, y}], dashed lines across.
   function points(panel, list, levels, {xName, yName, xFormat, yFormat}) {
-    chart(panel, 320 + 8 * list.length, () => {
+    const dashed = levels.map(({name}) => ({name, stroke: "var(--muted)"}));
+    chart(panel, 320, [...list, ...dashed], () => {
       const options = base(xFormat, xName);
       options.scales.x.beginAtZero = false;
       const widths = list.map((point) => point.x);
@@ -283,7 +337,6 @@ const Charts = (() => {
         axis.ticks = isLogarithmic ? powersOfTwo(axis) : multiplesOf(binaryStep(high - low), axis);
       };
       options.scales.y.grace = "8%";
-      options.plugins.legend.labels.usePointStyle = true;
       options.scales.y.grid = {color: style("--grid"), borderColor: style("--line")};
       options.scales.y.title = {...options.scales.y.title, display: true, text: yName};
       options.scales.y.ticks.callback = (value) => yFormat(value, true);
@@ -298,7 +351,6 @@ const Charts = (() => {
       for (const level of levels) {
         datasets.push({
           label: shortened(level.name, 40), type: "line", pointRadius: 0, borderWidth: 1.5,
-          pointStyle: "line",
           data: [{x: low, y: level.y}, {x: high, y: level.y}], borderDash: [6, 4],
           borderColor: style("--muted"), backgroundColor: style("--muted"),
         });
@@ -313,7 +365,7 @@ const Charts = (() => {
     const all = list.flatMap((one) => one.points.flatMap((at) => [at.measured, at.predicted]));
     const low = Math.min(...all) * 0.7, high = Math.max(...all) * 1.4;
     const format = (value) => short(+value.toPrecision(3)) + " ms";
-    chart(panel, 400, () => {
+    chart(panel, 400, [...list, {name: "equal", stroke: "var(--muted)"}], () => {
       const options = base(format, "measured, ms a step");
       for (const [name, title] of [["x", "measured, ms a step"], ["y", "predicted, ms a step"]]) {
         Object.assign(options.scales[name], {
@@ -324,7 +376,6 @@ const Charts = (() => {
         });
         options.scales[name].ticks.callback = (value) => short(+value.toPrecision(3));
       }
-      options.plugins.legend.labels.usePointStyle = true;
       options.plugins.tooltip.callbacks.label = (item) => item.raw.name
         ? ` ${shortened(item.raw.name, 40)}: measured ${format(item.raw.x)}, predicted ${format(item.raw.y)}`
         : "";
@@ -335,7 +386,7 @@ const Charts = (() => {
         data: one.points.map((at) => ({x: at.measured, y: at.predicted, name: at.name})),
       }));
       datasets.push({
-        label: "equal", type: "line", pointRadius: 0, borderWidth: 1.5, pointStyle: "line",
+        label: "equal", type: "line", pointRadius: 0, borderWidth: 1.5,
         data: [{x: low, y: low}, {x: high, y: high}], borderDash: [6, 4],
         borderColor: style("--muted"), backgroundColor: style("--muted"),
       });

@@ -34,7 +34,8 @@ function drawComparison({runs, differences, test_sets: testSets}) {
                                 steps.reduce((a, b) => Math.max(a, b))] : null;
   const of = (list, place) => runs.map((run) => ({
     name: run.name, isDots: list === "evaluations",
-    points: run[list].map((point) => [point[0], point[place]]),
+    points: (list === "curve" ? Page.wholeIntervals(run.curve) : run[list]).map(
+      (point) => [point[0], point[place]]),
   }));
   const four = (value) => fixed(value, 4);
   Charts.curve(Page.panel(curves, "Training loss", "mean since the point before"),

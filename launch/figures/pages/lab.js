@@ -11,22 +11,23 @@ function drawLab(data) {
   for (const warning of [machine.warning, ...(data.warnings || [])]) {
     if (warning) main.append(el("div", "notice", warning));
   }
-  if (data.cluster) drawRun();
+  if (data.machine) drawRun();
   if (data.strategies) drawStrategies();
   if (data.tables && data.tables.length) drawTables();
   if (data.gains) drawGains();
   if (data.loads) drawLoads();
   if (data.curves) drawCurves();
   if (data.measured) drawMeasured();
-  for (const grid of data.grids || []) {
-    main.append(el("h2", "", grid.title));
-    if (grid.note) main.append(el("p", "muted", grid.note));
-    main.append(table(grid.columns, grid.rows));
+  if (data.grids) {
+    const tables = Page.section(main, "Figures");
+    for (const {title, note, columns, rows} of data.grids) {
+      Page.panel(tables, title, note).append(table(columns, rows));
+    }
   }
 
   function drawRun() {
     const cluster = data.cluster;
-    main.append(Page.cards([
+    if (cluster) main.append(Page.cards([
       ["PS nodes", count(cluster.ps), counted(cluster.shards_per_ps, "shard") + " each"],
       ["Workers", count(cluster.workers), counted(cluster.threads, "thread") + " each"],
       ["Hosts", count(cluster.hosts), counted(cluster.cores_per_host, "core") + " each"],
@@ -35,8 +36,11 @@ function drawLab(data) {
       ["Samples", typeof data.samples === "number" ? count(data.samples) : null, "a step"],
     ]));
     const measured = machine.calibration
-      ? `Machine: ${machine.host}, measured ${machine.measured_at}. ` : "Machine: typical figures. ";
-    main.append(el("p", "muted", measured + (data.ids ? `Lookups: ${data.ids}.` : "")));
+      ? `${machine.host}, measured ${machine.measured_at}` : "typical figures, not calibrated";
+    for (const [name, what] of [["machine", measured], ["model", data.model], ["lookups", data.ids],
+                                ...(data.assumptions || [])]) {
+      if (what) main.append(el("p", "muted fact", `${name}: ${what}`));
+    }
   }
 
   function drawStrategies() {
@@ -45,13 +49,13 @@ function drawLab(data) {
     main.append(el("h2", "", "Plans, by predicted time of a step"));
     main.append(table(
       [{name: "strategy"}, {name: "ms a step", number: true}, {name: "bound by"},
-       {name: "MB a step", number: true}, {name: "hit rate", number: true},
+       {name: "bytes a step", number: true}, {name: "hit rate", number: true},
        {name: "memory, fullest", number: true}, {name: "max / mean", number: true},
        {name: "on a worker", number: true}, {name: "rows a step, busiest", number: true}, {name: "max / mean", number: true}],
       can.map((one) => [
         one.name + (one.name === data.configured ? " (as configured)" : ""), fixed(one.ms, 3),
         one.bound + (one.is_oversubscribed ? ", too few cores" : ""),
-        fixed(one.wire_bytes / 1e6, 3), fixed(one.hit_rate, 3), bytes(one.memory.max),
+        bytes(one.wire_bytes), fixed(one.hit_rate, 3), bytes(one.memory.max),
         fixed(one.memory.max_over_mean, 3), bytes(one.worker && one.worker.memory_bytes),
         count(one.load.max), fixed(one.load.max_over_mean, 3),
       ])));
@@ -69,7 +73,7 @@ function drawLab(data) {
       Charts.bars(Page.panel(grid, "By phase", "of the slowest worker", true),
                   can.map((one) => one.name),
                   phases.map(([name, of]) => ({name, values: can.map((one) => of(one.phases))})),
-                  {isStacked: true, format: ms, xName: "ms"});
+                  {isStacked: true, format: ms, xName: "ms", isBestShortest: true});
     }
     if (refused.length) {
       main.append(el("h2", "", "Refused"));
@@ -88,13 +92,13 @@ function drawLab(data) {
     }
     main.append(table(
       [{name: "table"}, {name: "rows", number: true}, {name: "rows a step", number: true},
-       {name: "hit rate", number: true}, {name: "MB a step", number: true},
+       {name: "hit rate", number: true}, {name: "bytes a step", number: true},
        {name: "ms a step", number: true}, {name: "where"}, 
        ...(isPlanned ? ["ms if pulled", "if pooled", "on workers"].map(
          (name) => ({name, number: true})) : [])],
       shown.map((one) => [
         one.name, count(one.rows), count(one.rows_pulled), fixed(one.hit_rate, 3),
-        fixed(one.bytes / 1e6, 3), fixed(one.ms, 3), one.where,
+        bytes(one.bytes), fixed(one.ms, 3), one.where,
         ...(isPlanned ? [one.ms_if_pulled, one.ms_if_pooled, one.ms_if_on_workers].map(
           (value) => (isNumber(value) ? fixed(value, 3) : null)) : []),
       ])));

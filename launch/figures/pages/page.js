@@ -70,6 +70,25 @@ const Page = (() => {
     return steps > 0 ? [sum / steps, steps] : [points[points.length - 1][1], 0];
   }
 
+  // To draw points [[step, mean, mean a second], ...]: what is of less than half the usual interval,
+  // as at the end of an epoch, says little, and is taken together with the point before.
+  function wholeIntervals(points) {
+    const steps = points.map((point, i) => point[0] - (i > 0 ? points[i - 1][0] : 0));
+    const usual = [...steps].sort((a, b) => a - b)[steps.length >> 1];
+    const drawn = [];
+    points.forEach(([step, mean, rate], i) => {
+      const before = drawn[drawn.length - 1];
+      if (!before || steps[i] * 2 >= usual || ![mean, rate, before.mean, before.rate].every(isNumber)) {
+        drawn.push({step, mean, rate, of: steps[i]});
+        return;
+      }
+      const of = before.of + steps[i], part = steps[i] / of;
+      Object.assign(before, {step, of, mean: before.mean + part * (mean - before.mean),
+                             rate: 1 / ((1 - part) / before.rate + part / rate)});
+    });
+    return drawn.map(({step, mean, rate}) => [step, mean, rate]);
+  }
+
   // Of an axis: "12k", "1.5M", "0.482".
   function short(value) {
     if (!isNumber(value)) return "";
@@ -80,6 +99,7 @@ const Page = (() => {
     return String(+value.toPrecision(4));
   }
 
+  const kMaxRows = 60, kFirstRows = 40;  // Of a longer table the first; a button shows the others.
   const isLong = (text) => text.length > 44;
 
   // columns: [{name, number, code, whole}]; whole: never broken, as flags are not; rows: lists of text.
@@ -92,18 +112,27 @@ const Page = (() => {
     };
     const head = el("tr", "", ...columns.map((column) => cell("th", column, column.name)));
     for (const th of head.children) th.scope = "col";
-    const body = el("tbody");
-    for (const row of rows) {
+    const lineOf = (row) => {
       const line = el("tr");
       row.forEach((text, i) => {
         const one = cell(i === 0 ? "th" : "td", columns[i], text);
         if (i === 0) one.scope = "row";
         line.append(one);
       });
-      body.append(line);
-    }
+      return line;
+    };
+    const shown = rows.length <= kMaxRows ? rows.length : kFirstRows;
+    const body = el("tbody", "", ...rows.slice(0, shown).map(lineOf));
     const box = el("div", "scroll", el("table", "", el("thead", "", head), body));
     box.tabIndex = 0;  // Scrolls by keys.
+    if (shown < rows.length) {
+      const more = el("button", "more", `Show ${count(rows.length - shown)} more rows`);
+      more.onclick = () => {
+        body.append(...rows.slice(shown).map(lineOf));
+        more.remove();
+      };
+      box.append(more);
+    }
     return box;
   }
 
@@ -146,6 +175,6 @@ const Page = (() => {
     return box;
   }
 
-  return {el, isNumber, count, fixed, bytes, duration, percent, meanAtEnd, short, table, cards, begin,
-          section, panel};
+  return {el, isNumber, count, fixed, bytes, duration, percent, meanAtEnd, wholeIntervals,
+          short, table, cards, begin, section, panel};
 })();

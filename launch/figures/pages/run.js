@@ -55,10 +55,12 @@ function drawRun({report}) {
   const steps = [...curve, ...evaluations].map((point) => point.step);
   const range = steps.length ? [Math.min(...steps), Math.max(...steps)] : null;
   const of = (points, name) => points.map((point) => [point.step, point[name]]);
+  const whole = Page.wholeIntervals(
+    curve.map((point) => [point.step, point.loss, point.samples_per_second]));
   const four = (value) => fixed(value, 4);
   const lossName = report.settings.model.loss_function;
   const isLogloss = lossName === "bce";
-  const losses = [{name: "training loss", points: of(curve, "loss")}];
+  const losses = [{name: "training loss", points: whole}];
   const testLoss = {name: "test logloss", points: of(evaluations, "logloss"), isDots: true, colour: 1};
   if (evaluations.length && isLogloss) losses.push(testLoss);
   Charts.curve(Page.panel(curves, "Loss", isLogloss ? "binary cross entropy, mean over samples"
@@ -80,7 +82,7 @@ function drawRun({report}) {
     aucPanel.append(el("p", "muted", "The run had no test samples."));
   }
   Charts.curve(Page.panel(curves, "Samples/s", "over all workers"),
-               [{name: "samples/s", points: of(curve, "samples_per_second"), colour: 2}],
+               [{name: "samples/s", points: whole.map((point) => [point[0], point[2]]), colour: 2}],
                {range, format: count});
   if (runs.length > 1) {
     Page.panel(curves, "Runs of the model").append(
