@@ -265,6 +265,17 @@ OrderedJson ShardsToJson(const std::vector<RunReport::Shard>& shards) {
   return list;
 }
 
+// What a worker does itself in a step: names, and what happens, for the page.
+OrderedJson ComputingPhases() {
+  OrderedJson list = OrderedJson::array();
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    using enum PhaseGroup;
+    if (phase.group == kReading || phase.group == kExchange || phase.group == kAllreduce) continue;
+    list.push_back({{"name", phase.name}, {"what", phase.what}});
+  }
+  return list;
+}
+
 }  // namespace
 
 OrderedJson SettingsToJson(const Settings& settings) {
@@ -311,7 +322,8 @@ std::string ReportPagePath(const std::string& path) {
 Status WriteReport(const RunReport& report, const std::string& path) {
   const OrderedJson json = ReportToJson(report);
   RETURN_IF_ERROR(WriteReportFile(path, DumpJson(json, 2) + "\n").Annotate("the run's report"));
-  return WriteReportFile(ReportPagePath(path), PageText("run", {{"report", json}}))
+  return WriteReportFile(ReportPagePath(path),
+                         PageText("run", {{"report", json}, {"phases", ComputingPhases()}}))
       .Annotate("the run's report as a page");
 }
 

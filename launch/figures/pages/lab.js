@@ -63,12 +63,11 @@ function drawLab(data) {
       "Fullest and busiest: of the PS nodes. Rows are those that PS nodes give in a step, those of " +
       "one worker merged. +bags: shards pool. auto: the planner's own plan."));
     if (can.length) {
-      const phases = [
-        ["data", (p) => p.data], ["pull", (p) => p.pull],
-        ["compute", (p) => p.merge + p.row_gradients + p.pool + p.mlp + p.interaction +
-                           p.pool_backward + p.dense_update],
-        ["push", (p) => p.push], ["allreduce", (p) => p.allreduce],
-      ];
+      const apart = ["data", "pull", "push", "allreduce"];
+      const compute = (p) => Object.keys(p).reduce(
+        (sum, name) => (apart.includes(name) ? sum : sum + p[name]), 0);
+      const phases = [...apart.map((name) => [name, (p) => p[name]])];
+      phases.splice(2, 0, ["compute", compute]);
       const grid = Page.section(main, "Time of a step", "", false);
       Charts.bars(Page.panel(grid, "By phase", "of the slowest worker", true),
                   can.map((one) => one.name),

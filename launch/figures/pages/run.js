@@ -1,6 +1,6 @@
 "use strict";
 // The report of one run: report.html.
-function drawRun({report}) {
+function drawRun({report, phases: phasesOfSteps = []}) {
   const {el, isNumber, count, fixed, bytes, duration, percent, short, table} = Page;
   const {environment, totals, phases, curve, evaluations, shards} = report;
   const nodes = report.sharding.ps_nodes;
@@ -98,16 +98,8 @@ function drawRun({report}) {
 
   const time = Page.section(main, "Where time went");
   const ofRun = (key, name, what) => ({name, what, seconds: phases[key + "_seconds"] || 0});
-  const computing = [
-    ["merge", "merge ids", "ids to rows; repeated rows become one"],
-    ["row_gradients", "row gradients", "zeroed, and searched for values that are not finite"],
-    ["pool", "pool", "bags forward"],
-    ["mlp", "MLPs", "linear layers and loss, forward and backward"],
-    ["interaction", "interaction", "forward and backward"],
-    ["pool_backward", "pool backward", "gradients of rows"],
-    ["dense_update", "dense update", "dense gradients checked, optimizer"],
-    ["other", "other", "of steps, between the others"],
-  ].map(([key, name, what]) => ({name, what, seconds: report.step_phases[key] || 0}));
+  const computing = phasesOfSteps.map(({name, what}) => (
+    {name: name.replace("_", " "), what, seconds: report.step_phases[name] || 0}));
   const kinds = [
     ofRun("start", "start", "opening data, meeting PS nodes"),
     ofRun("data", "read data", "samples, and telling shards of rows to come"),
