@@ -50,8 +50,8 @@ struct TrainingSettings {
   LrPolicyOptions lr_policy_options() const;
 };
 
-// DLRM's flags that choose a kind for plain tables by their size; launch/model/model_rules.h turns
-// them into kinds.
+// DLRM's flags that choose a kind for plain tables by their size; launch/settings/model_rules.h
+// turns them into kinds.
 struct CompressionSettings {
   bool qr_flag = false;
   uint64_t qr_threshold = 200;  // tables of more rows than this
