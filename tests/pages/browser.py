@@ -1,9 +1,11 @@
 """A headless browser, driven over DevTools: real pages at any width, light or dark."""
 
 import base64
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -35,7 +37,7 @@ class Browser:
              "--disable-background-networking", "--disable-component-update", "--disable-sync",
              "--hide-scrollbars", "--remote-debugging-port=0", "--user-data-dir=" + self._profile,
              "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             port = self._wait_for_port()
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list",
@@ -59,7 +61,9 @@ class Browser:
         self.close()
 
     def close(self):
-        self._process.kill()
+        # Debian's command is a script, whose child is the browser.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         shutil.rmtree(self._profile, ignore_errors=True)
 
