@@ -1,9 +1,9 @@
 // A program of Rowhouse: reads the command line and hands over to the verb.
 //
-// There are two, of one source: `rowhouse` trains, serves, scores and plans; `rowhouse-lab` has
-// besides what measures and experiments: bench, and modes of plan. Files of those rooms register
-// themselves, so that a program has what it is linked with. A user types `rowhouse` only: what it
-// does not know itself, it starts rowhouse-lab for.
+// Two programs share this source: `rowhouse` trains, serves, scores and plans; `rowhouse-lab` also
+// measures and experiments (bench, modes of plan). What is linked into a program registers itself.
+// A user types `rowhouse` only: for bench, for flags of plan that it does not know, for --help and
+// for completion it becomes rowhouse-lab.
 //
 // Threads: the main thread.
 #pragma once

@@ -1,7 +1,7 @@
 // AccountedRun: a configuration, predicted and measured.
 //
-// Between its runs the machine's drift is measured, and the prediction is by a machine as fast as
-// it was around the runs. Where the runs differ from each other by too much, they are made again.
+// Drift is measured before and after its runs, and the prediction is for a machine as fast as it
+// was then. Runs that differ from each other by too much are made again.
 // Threads: one.
 #pragma once
 

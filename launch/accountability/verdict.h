@@ -21,9 +21,9 @@
 
 namespace rowhouse {
 
-// ContestOutcome: several plans of one workload, predicted and measured: would the model have
-// chosen well? Runs of the plans take turns, so that a slow minute slows all alike, until they tell
-// whether the choice was good, or too many were made.
+// ContestOutcome: several plans of one workload, predicted and measured: is the plan with the least
+// prediction a good choice? The plans run in turn, so that a slow minute slows all alike, until the
+// answer is certain or each plan has run kMaxContestRuns times.
 struct ContestOutcome {
   struct Plan {
     std::string name;
@@ -37,16 +37,16 @@ struct ContestOutcome {
   std::vector<Plan> plans;
 
   const Plan& chosen() const;   // predicted to be the fastest
-  const Plan& fastest() const;  // measured: to which the chosen one's ratio is largest
-  const Plan& rival() const;    // measured, the fastest but the chosen one (if there is another)
+  const Plan& fastest() const;  // measured: the rival if it beats the chosen one, else that
+  const Plan& rival() const;    // measured: the fastest plan that was not chosen (if there is one)
   // The chosen plan's time over another one's: the median over the turns, of which each has one run
   // of every plan, so that what slows all of a turn divides out.
   double RatioTo(const Plan& plan) const;
   double regret() const { return RatioTo(fastest()); }  // 1: the chosen one is the fastest
   bool is_good() const;                                 // within kGoodRegret
   double error() const;  // standard error of the ratio to the rival, as a share of it
-  // Runs tell on which side of kGoodRegret that ratio is: beyond it the rival is the fastest and
-  // the ratio is the regret.
+  // Whether the runs suffice to say on which side of kGoodRegret the ratio to the rival lies. Above
+  // it the rival is the fastest plan, and that ratio is the regret.
   bool is_told() const { return std::abs(kGoodRegret / RatioTo(rival()) - 1) > error(); }
 
   static constexpr double kGoodRegret = 1.05;

@@ -1,7 +1,7 @@
-// Threads that are measured each on a core of its own: where the kernel puts threads that wake each
-// other changes from run to run, and with it what an exchange takes, by up to a factor of ten.
+// BoundToCore: keeps a thread on one core. Where the kernel puts threads that wake each other
+// changes from run to run, and an exchange takes up to ten times as long as in another run.
 //
-// Threads: those that the caller starts while it is bound are bound alike.
+// Threads: those that the caller starts while it is bound are bound to the same core.
 #pragma once
 
 #include <sched.h>

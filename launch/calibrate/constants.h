@@ -15,8 +15,8 @@ namespace rowhouse {
 // the last-level cache from the kernels that are there.
 Status MeasureConstants(Machine* machine);
 
-// The size of a table from which on a row takes more than the geometric mean of what it takes from
-// the smallest and from the largest table of kernel "gather" at its widest row, bytes.
+// The bytes of a table beyond which a row takes longer than the geometric mean of its times in the
+// smallest and in the largest table of kernel "gather", at its widest row.
 uint64_t CacheKnee(const KernelTable& gather);
 
 }  // namespace rowhouse

@@ -3,10 +3,10 @@
 // if it were a PS node. Rows of all tables are spread over the shards by row_wise.
 //
 // What it pulls and pushes is the caller's. Rows lie in the shards' memory once they were pushed.
-// Shards answer a push before they update their rows, and the answer may wait for that, or not, as
-// threads share cores. So there is a second worker, which pushes nothing, but after the first one's
-// push has ended: only then can shards apply the step. The worker and the shards are bound to
-// cores, each to the next one.
+// Shards answer a push before they update their rows, but the answer may wait for the update, as
+// threads share cores. So a second worker sends an empty push when the first one's has ended: only
+// then can shards apply the step. The worker and the shards are bound to cores, each to the next
+// one.
 //
 // Threads: one caller; the shards' are inside.
 #pragma once

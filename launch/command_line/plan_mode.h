@@ -1,5 +1,6 @@
 // Modes of `rowhouse plan`: what it does when a certain flag is given, one file each, which
-// registers itself (launch/lab). Without such a flag RunPlan decides (launch/plan/plan.h).
+// registers itself (launch/plan, launch/lab, ...). Without such a flag RunPlan decides
+// (launch/plan/plan.h).
 //
 // Threads: read-only after main begins.
 #pragma once

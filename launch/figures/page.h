@@ -1,6 +1,6 @@
 // Pages for a browser. Each is one HTML file that draws its JSON with dygraphs and Chart.js
-// (launch/figures/pages) and loads nothing else: its content security policy allows only the scripts
-// in it, by their hashes. Light or dark as the reader's system. Threads: pure functions.
+// (launch/figures/pages) and loads nothing else: its content security policy allows only the
+// scripts in it, by their hashes. Light or dark as the reader's system. Threads: pure functions.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -17,8 +17,8 @@ namespace rowhouse {
 
 // A setting, or a flag of `plan` that describes the cluster, and the values to try. Besides:
 //   strategy   names of CandidateNames(): "row_wise", "row_wise+bags", "auto", or "all" of them
-//   kind       of plain tables of more than qr_threshold rows; with rows or columns to choose, a
-//              quarter of the table's
+//   kind       of plain tables of more than qr_threshold rows; a kind whose options are numbers of
+//              rows or columns gets a quarter of the table's
 inline constexpr std::string_view kStrategyAxis = "strategy";
 inline constexpr std::string_view kKindAxis = "kind";
 struct WhatIfAxis {
@@ -54,9 +54,9 @@ inline constexpr size_t kMaxWhatIfRows = 1000;
 // kMaxWhatIfRows combinations.
 Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Settings& settings);
 
-// kUsage for values that are none of the setting, before anything is predicted; for a trace without
-// a word on the model's tables; and if no combination can be, with the first reason. One of several
-// that cannot be is a row with the reason.
+// kUsage for values that a setting does not take, before anything is predicted; for a trace, if
+// nothing says what the model's tables are; and if no combination can be, with the first reason. If
+// only some cannot be, each of them is a row with the reason.
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes);
 
 std::string WhatIfText(const WhatIf& what_if);

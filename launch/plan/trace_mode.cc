@@ -11,8 +11,8 @@
 #include "launch/plan/candidate_plans.h"
 #include "launch/plan/lab_page.h"
 #include "launch/plan/plan_report.h"
+#include "launch/plan/trace_summary_text.h"
 #include "launch/prediction/plan_of_run.h"
-#include "launch/prediction/trace_summary.h"
 #include "launch/settings/strategy_settings.h"
 
 namespace rowhouse {

@@ -1,4 +1,6 @@
 // What is printed of a trace, as text and as JSON.
+#include "launch/plan/trace_summary_text.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -7,7 +9,6 @@
 #include "common/counted.h"
 #include "launch/figures/figure_text.h"
 #include "launch/plan/lab_page.h"
-#include "launch/prediction/trace_summary.h"
 
 namespace rowhouse {
 namespace {
@@ -113,27 +114,6 @@ nlohmann::ordered_json CurvesOf(const TraceSummary& summary) {
           {"series", std::move(series)}};
 }
 
-std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
-  std::vector<std::string> names;
-  for (const TracedFeature& feature : summary.features) {
-    if (feature.bags.lookups == 0) names.push_back(feature.name);
-  }
-  return names;
-}
-
-// "table a", "tables a, b and 7 more".
-std::string TableNamesText(const std::vector<std::string>& names) {
-  constexpr size_t kMax = 5;
-  std::string text = names.size() == 1 ? "table " : "tables ";
-  const size_t named = std::min(kMax, names.size());
-  for (size_t i = 0; i < named; ++i) {
-    const bool is_last = i + 1 == names.size();
-    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
-  }
-  if (names.size() > named) text += fmt::format(" and {} more", names.size() - named);
-  return text;
-}
-
 // "12,800 samples in 200 steps of 64".
 std::string ExtentText(const TraceSummary& summary) {
   const auto counted = [](uint64_t number, const char* what) {
@@ -146,29 +126,6 @@ std::string ExtentText(const TraceSummary& summary) {
 }
 
 }  // namespace
-
-std::string NoLookupsText(const TraceSummary& summary) {
-  const std::vector<std::string> names = WithoutLookups(summary);
-  return names.empty() ? "" : "no lookups of " + TableNamesText(names);
-}
-
-std::string TraceNotes(const TraceSummary& summary) {
-  std::string text = NoLookupsText(summary);
-  if (summary.samples < summary.step_samples) {
-    text += fmt::format("{}the trace has {}, fewer than a step: other rows of a step are not known",
-                        text.empty() ? "" : "; ", Counted(summary.samples, "sample"));
-  }
-  std::vector<std::string> names;
-  double least = 1.0;
-  for (const TracedTable& table : summary.tables) {
-    if (table.sampled >= 1.0) continue;
-    names.push_back(table.name);
-    least = std::min(least, table.sampled);
-  }
-  if (names.empty()) return text;
-  return text + fmt::format("{}{} of the rows of {}: only those can be placed row by row",
-                            text.empty() ? "" : "; ", PercentOf(least), TableNamesText(names));
-}
 
 nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary) {
   nlohmann::ordered_json warnings = nlohmann::ordered_json::array();

@@ -1,7 +1,7 @@
 // ChosenPlan: what a run with --plan=auto trains with: the planner's plan, or the configured one.
 //
 // Predictions err, and those for a host that nobody measured err by factors. So the planner's plan
-// is taken only by a calibration of this host, and for a gain that is larger than the error.
+// is taken only if this host was calibrated and the plan saves more than the error.
 //
 // Threads: pure functions, but for reading files.
 #pragma once

@@ -38,10 +38,10 @@ Result<IdCounts> CountIds(const Settings& settings, uint64_t max_samples);
 // model, it has other tables, or its rows are in use, left open by a run, or on other hosts.
 Result<AccessCounts> MeasuredAccesses(const Settings& settings, const std::string& model_dir);
 
-// Of data that are generated, whose source knows which ids are the hottest, and by what law the
-// others follow: expected lookups of every physical table, on a scale that has no meaning: the rows
-// of each feature's 1,024 hottest ids one by one, the others evenly spread over the table. None if
-// the source does not know its hottest ids, or looks all ids up equally often.
+// For generated data whose source knows its hottest ids and the law of the others: expected lookups
+// of every physical table, on an arbitrary scale: the rows of each feature's 1,024 hottest ids one
+// by one, the others spread evenly over the table. nullopt if the source does not know its hottest
+// ids, or looks all ids up equally often.
 std::optional<AccessCounts> GeneratedAccesses(const Settings& settings);
 
 }  // namespace rowhouse

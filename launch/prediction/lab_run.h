@@ -36,8 +36,7 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
 // operator does. kUsage for a file that cannot be read.
 Status TakeShapeOfPlan(LabRun* run);
 
-// Of rows in a store on disk, caches of more than the cluster's memory of a PS node are made as
-// large as that.
+// If rows are stored on disk: makes caches no larger than the cluster's memory of a PS node.
 void FitCaches(LabRun* run);
 // What FitCaches changed, a sentence; "": nothing.
 std::string CachesNote(const LabRun& run);

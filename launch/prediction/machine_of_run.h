@@ -22,8 +22,8 @@ struct CalibratedMachine {
 // `path` (settings.sharding.calibration), or if it is "" this host's file in the user's cache
 // folder, or else typical figures, with this host's cores and memory and a warning. kUsage for a
 // file that is named and cannot be read; a file that is not named and cannot be read is a warning.
-// "typical": Machine::Typical(), without a warning. Typical figures stand in for kernels that a
-// calibration lacks, as it was cut off, or whose samples scatter (kRefusedSpread).
+// "typical": Machine::Typical(), without a warning. Typical figures stand in for kernels that are
+// missing because the calibration was cut off, or whose samples differ too much (kRefusedSpread).
 Result<CalibratedMachine> MachineOf(const std::string& path);
 Result<CalibratedMachine> MachineOf(const CommandLine& command_line);
 

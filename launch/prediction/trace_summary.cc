@@ -1,10 +1,13 @@
 #include "launch/prediction/trace_summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "common/counted.h"
 #include "sharding/plans/reuse_sampler.h"
 #include "worker/embedding/embedding.h"
 
@@ -227,6 +230,27 @@ Result<TraceSummary> Summarise(TraceReader& trace, const EmbeddingTables& model,
   return summary;
 }
 
+std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
+  std::vector<std::string> names;
+  for (const TracedFeature& feature : summary.features) {
+    if (feature.bags.lookups == 0) names.push_back(feature.name);
+  }
+  return names;
+}
+
+// "table a", "tables a, b and 7 more".
+std::string TableNamesText(const std::vector<std::string>& names) {
+  constexpr size_t kMax = 5;
+  std::string text = names.size() == 1 ? "table " : "tables ";
+  const size_t named = std::min(kMax, names.size());
+  for (size_t i = 0; i < named; ++i) {
+    const bool is_last = i + 1 == names.size();
+    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
+  }
+  if (names.size() > named) text += fmt::format(" and {} more", names.size() - named);
+  return text;
+}
+
 }  // namespace
 
 double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest) {
@@ -314,6 +338,29 @@ Result<EmbeddingTables> TablesOfTrace(const std::string& path) {
     }
   }
   return EmbeddingTables::Make(tables);
+}
+
+std::string NoLookupsText(const TraceSummary& summary) {
+  const std::vector<std::string> names = WithoutLookups(summary);
+  return names.empty() ? "" : "no lookups of " + TableNamesText(names);
+}
+
+std::string TraceNotes(const TraceSummary& summary) {
+  std::string text = NoLookupsText(summary);
+  if (summary.samples < summary.step_samples) {
+    text += fmt::format("{}the trace has {}, fewer than a step: other rows of a step are not known",
+                        text.empty() ? "" : "; ", Counted(summary.samples, "sample"));
+  }
+  std::vector<std::string> names;
+  double least = 1.0;
+  for (const TracedTable& table : summary.tables) {
+    if (table.sampled >= 1.0) continue;
+    names.push_back(table.name);
+    least = std::min(least, table.sampled);
+  }
+  if (names.empty()) return text;
+  return text + fmt::format("{}{:.2f} % of the rows of {}: only those can be placed row by row",
+                            text.empty() ? "" : "; ", 100 * least, TableNamesText(names));
 }
 
 }  // namespace rowhouse

@@ -77,13 +77,8 @@ double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest);
 
 // "no lookups of tables page and item"; "": each table has some.
 std::string NoLookupsText(const TraceSummary& summary);
-// That, that the trace is shorter than a step, and which tables it has a sample of; "": none of it.
-// For the line that says where the ids of a prediction are from.
+// What a prediction notes of its trace: NoLookupsText, that the trace is shorter than a step, and
+// of which tables it has only a sample; "": nothing.
 std::string TraceNotes(const TraceSummary& summary);
-
-nlohmann::ordered_json TraceSummaryToJson(const TraceSummary& summary);
-std::string TraceSummaryText(const TraceSummary& summary);
-// Data of a page (launch/plan/lab_page.h).
-nlohmann::ordered_json TraceSummaryPage(const TraceSummary& summary);
 
 }  // namespace rowhouse

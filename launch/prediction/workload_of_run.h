@@ -38,7 +38,7 @@ ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_pe
 // value out of range.
 Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line);
 
-// Of the limits that a plan has to keep the flags that say them, for errors:
+// For errors: the flags that set the limits which a plan has to keep,
 // " (--ps_memory_mb=64, --worker_memory_mb=4)"; "": there are none.
 std::string LimitsText(const ClusterShape& cluster, const Machine& machine,
                        uint64_t ps_rows_mb = 0);

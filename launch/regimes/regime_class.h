@@ -39,8 +39,8 @@ double LinearFitOf(std::span<const WidthTime> times);
 // measured.
 std::optional<double> GrowthOf(std::span<const WidthTime> times);
 
-// What in the evidence contradicts the classes it states or itself, or makes it no experiment: one
-// line each. Shares have to make up a step, the cache to be the knee of the times over table size,
+// What in the evidence contradicts itself or its classes, or makes the experiment invalid: one line
+// each. Shares have to make up a step, the cache to be the knee of the times over table size,
 // and the sweeps over widths to be of steps like the one stated.
 std::vector<std::string> Contradictions(const RegimeEvidence& evidence);
 

@@ -101,6 +101,11 @@ std::string WhyNotInRoom(const std::string& path, const std::string& header) {
   if (header.starts_with(kLab) && (floor == "ps" || floor == "worker")) {
     return "floor " + floor + " must not know the lab: " + header;
   }
+  const auto own_room = std::ranges::find(kRooms, from);
+  if (own_room < std::ranges::find(kRooms, "launch") && floor == "launch" &&
+      (header.starts_with("sharding/lab/gpu/") || header.starts_with("sharding/lab/simulator/"))) {
+    return "room " + from + " is rowhouse's, and only rowhouse-lab has " + header;
+  }
   if (floor != header.substr(0, header.find('/'))) return "";
   const auto own = std::ranges::find(kRooms, from), other = std::ranges::find(kRooms, to);
   if (own == kRooms.end()) return "room " + from + " has no line in kRooms";
@@ -252,6 +257,8 @@ TEST(Floors, AnIncludeFromALowerRoomIsNamed) {
               testing::ElementsAre("ps/shard/x.cc:1: floor ps must not know the lab: "
                                    "sharding/lab/cost/machine.h"));
   EXPECT_THAT(BrokenRules("launch/run/x.cc", "#include \"launch/lab/what_if.h\"\n"),
+              testing::SizeIs(1));
+  EXPECT_THAT(BrokenRules("launch/plan/x.cc", "#include \"sharding/lab/gpu/lookup.h\"\n"),
               testing::SizeIs(1));
 }
 

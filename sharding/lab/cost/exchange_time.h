@@ -21,17 +21,17 @@ struct ShardWork {
 struct ExchangeTime {
   double pull = 0, push = 0;  // wall, of a worker, the following parts of it included
   double update = 0;          // of `pull`: until the shards have applied the step before
-  double crowded = 0;         // of `push`: for cores that shards, which update, and the store have
+  double crowded = 0;         // of `push`: waiting for cores that updating shards and the store use
   double store = 0;           // of `pull`: waiting for reads
   double wire = 0;            // of `pull` and `push`: waiting for the network
-  double calls = 0;           // of them: what one row a table would take
+  double calls = 0;           // of `pull` and `push`: what they would take with one row a table
   double worker_pull = 0, worker_push = 0;  // core time of each worker
   std::vector<ShardWork> shards;
 };
 
-// What a worker does between its push and its next pull, milliseconds: shards answer a push before
-// they apply it, and do so meanwhile. And all that it does beside pull and push: reads ahead of
-// time go on meanwhile.
+// Milliseconds of a worker. Between its push and its next pull: shards, which answer a push first,
+// apply it meanwhile. And of all that is neither pull nor push (`exchange`): the store reads ahead
+// meanwhile.
 struct TimeBeside {
   double push_to_pull = 0;
   double exchange = 0;

@@ -1,7 +1,6 @@
-// What gathering the rows of a pull takes a shard beyond what the kernel "pull" measures. That one
-// finds rows that are there and have places of their own. Rows that no step has seen get their
-// initial values, and where a cache is smaller than its slice, each row is looked for in it, and
-// its use noted.
+// What gathering the rows of a pull takes a shard beyond what the kernel "pull" measures, whose
+// rows exist and have places of their own. A row that no step has seen first gets its initial
+// values; in a cache that is smaller than its slice, each row is searched for and its use recorded.
 //
 // By the kernels "placed_pull", "placed_pull_new", "cached_pull" and "cached_pull_new" (rows, dim):
 // differences from the first. A machine without them: 0. Threads: pure functions.

@@ -1,7 +1,7 @@
 // InStep: how much longer a kernel takes inside a step than when it is measured again and again,
 // as calibration does: other phases have filled the processor's caches, and threads were asleep.
 //
-// They are a machine's constants "in_step_<phase>", which bench calibrate fits to training runs.
+// The factors are the machine's constants "in_step_<phase>", which bench calibrate fits to runs.
 // Threads: pure functions.
 #pragma once
 

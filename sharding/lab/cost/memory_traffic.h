@@ -2,9 +2,9 @@
 // lines of 64 bytes. Divided by the bandwidth of memory they are the least time in which rows could
 // be served: a step that takes much longer waits for something else.
 //
-// As if no row were in a cache of the processor when the step begins. Tables so small that they
-// stay there move less; ids, messages and the dense part are not counted, but for bags. Threads:
-// pure functions.
+// Assumes that no row is in the processor's caches when the step begins; tables so small that they
+// stay there move less. Of ids only those of bags are counted; messages and the dense part are not.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -37,13 +37,13 @@ struct RankCost {
 struct TableCost {
   double rows_pulled = 0, rows_pushed = 0, bytes = 0, hit_rate = 1;
   double read_share = 0;  // of rows_pulled: from the store
-  // Of the step's time that would not be there without the table, about: its lookups, its share of
-  // pull and push by bytes, and of allreduce and update by floats that it has on the workers.
+  // About what a step would save without the table: its lookups, its share of pull and push by
+  // bytes, and of allreduce and update by the floats that it has on the workers.
   double ms = 0;
 };
 
 enum class Bound { kCompute, kPull, kPush, kStore, kWire, kAllreduce, kData, kCalls };
-std::string_view BoundName(Bound bound);  // "compute", "PS nodes", ...
+std::string_view BoundName(Bound bound);  // "compute", "pull", "network", ...
 
 struct StepCost {
   double ms = 0;
@@ -52,15 +52,15 @@ struct StepCost {
   std::vector<RankCost> workers;  // one entry: they are alike
   std::vector<TableCost> tables;  // each physical table
   double parked_ms = 0;           // of phases.pull: until the shards have applied the step before
-  double crowded_ms = 0;          // of phases.push: for cores that shards and stores have meanwhile
+  double crowded_ms = 0;          // of phases.push: waiting for cores that shards and stores use
   double wait_ms = 0;             // of phases.allreduce: for slower workers of the same host
   double wire_bytes = 0;  // a step, over all workers, both ways (report: wire_bytes_per_step)
   double hit_rate = 1;    // of all pulled rows
   Bound bound = Bound::kCompute;
   // The most threads of a host that want a core at once. Phases alternate: either its workers
   // compute, each with its compute threads, or its shards serve, each with one; the larger number
-  // counts. Threads that overlap where phases meet, and those of ZeroMQ and the store, do not:
-  // their work is in the times.
+  // counts. Threads that overlap where phases meet, and those of ZeroMQ and the store, are not
+  // counted: their work is in the times.
   double busy_threads = 0;
   bool is_oversubscribed = false;  // more of them than cores: the time is a guess
 };

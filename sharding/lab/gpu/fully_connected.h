@@ -2,12 +2,12 @@
 // predict for other sizes (the authors of gpu_model.h: effective FLOP/s and bandwidth are
 // interpolated, and the slower of arithmetic and memory decides).
 //
-// Corrected, a size that the table lacks is put between its two neighbours, linearly; below the
-// smallest measured size a product takes as long as one of that size, above the largest it achieves
-// as much as one of that size. So times are continuous, and do not grow below the grid. The
-// original puts a neighbour of 0, where nothing is achieved, below the smallest size and an
-// infinite one, with the processor's peaks, above the largest; its weights grow with the distance
-// and jump at the grid's edges. Threads: const functions may be shared.
+// The corrected form interpolates linearly between the measured sizes around a size. Below the
+// smallest size a product takes as long as one of that size; above the largest it achieves as much
+// as one of that size. So times are continuous, and do not grow below the grid. The original form
+// adds two neighbours: size 0, where nothing is achieved, and an infinite size, with the peaks of
+// the processor; its weights grow with the distance and jump at the grid's edges.
+// Threads: const functions may be shared.
 #pragma once
 
 #include <cstdint>

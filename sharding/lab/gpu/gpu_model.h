@@ -49,12 +49,12 @@ double MessageSizeMaxOfSum(std::span<const double> sizes);
 
 // Which formulas: they were published with mistakes. GMAE of the 15 published times of a V100
 // (forward; backward SGD without and with shared memory): corrected 17, 9 and 7 %; with the listed
-// corrections alone 26, 9 and 46 %; original 10, 9 and 46 %, its 10 thanks to one exact hit of
-// five.
+// corrections alone 26, 9 and 46 %; original 10, 9 and 46 %, where the 10 is due to one exact hit
+// among five.
 enum class GpuForm {
   kOriginal,  // as in the authors' notebook of April 2021, mistakes included
-  // Its listed defects mended, nothing else: a bag's rows are in the cache with the probability
-  // that its `bag_length` rows are (the notebook took one draw for each sample of the batch, which
+  // The listed defects are mended, nothing else: a bag hits with the probability that all of its
+  // `bag_length` rows are cached (the notebook took one draw for each sample of the batch, which
   // makes it about 0, and divides by zero where the batch has more samples than the table rows);
   // threads of a row are min(dim / 4, 1024 / rows_per_block), not max; the L2 cache has the size it
   // has, not four times that; the lower of two neighbours in the table of matrix products weighs

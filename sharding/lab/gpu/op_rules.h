@@ -1,4 +1,4 @@
-// Rules: what an operator of a trace costs on a graphics processor, by its name and shapes.
+// OpRules: what an operator of a trace costs on a graphics processor, by its name and shapes.
 //
 //   addmm          [bias, A, B]: M, K of A, N of B
 //   mm, bmm        [A, B]

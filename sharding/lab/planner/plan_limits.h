@@ -19,8 +19,8 @@ class PlanLimits {
   // `cost`: PredictStep's of the plan.
   std::string WhyTooMuch(const Plan& plan, const StepCost& cost) const;
 
-  // How many times what they may have the ranks need, of the limit for which that is most; 0: there
-  // are no limits.
+  // The largest ratio of what a rank needs to what it may have, over all limits; 0: there are no
+  // limits.
   double OverloadOf(const Plan& plan, const StepCost& cost) const;
 
  private:

@@ -87,8 +87,8 @@ class RankSpeed {
   RankSpeed(uint64_t seed, double jitter)
       : key_(MixKey(seed, 2)), sigma_(std::sqrt(std::log1p(jitter * jitter))) {}
 
-  // What the predicted time is multiplied by. Requires phase < kPhases. For what is no rank's own
-  // `rank` is any number that is none.
+  // What the predicted time is multiplied by. Requires phase < kPhases. For what is of no rank,
+  // `rank` is any number that no rank has.
   double Jitter(uint32_t rank, uint64_t step, uint32_t phase) const {
     if (sigma_ == 0) return 1;
     const uint64_t key = MixKey(key_, rank);

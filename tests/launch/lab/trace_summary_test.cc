@@ -1,11 +1,10 @@
-#include "launch/prediction/trace_summary.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
 #include "common/random.h"
+#include "launch/plan/trace_summary_text.h"
 #include "launch/prediction/traced_workload.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/trace_writer.h"

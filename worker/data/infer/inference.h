@@ -50,8 +50,8 @@ struct TextLook {
 // twice.
 Result<TextLook> LookAtText(const TextLookOptions& options);
 
-// Hands chunks to `add`, which counts size->looked_at, up to so many bytes of text; completes
-// size->is_whole and size->records.
+// Hands the chunks of the first `most_bytes` of text to `add`, which counts size->looked_at; then
+// sets size->is_whole and size->records.
 Status ReadBeginning(TextChunks* chunks, uint64_t most_bytes,
                      const std::function<Status(const TextChunk&)>& add, DataSize* size);
 
@@ -79,8 +79,8 @@ struct Inferred {
 // if no column is categorical.
 Result<Inferred> InferSchema(const TextLook& look, const std::string& label);
 
-// "criteo", "libsvm" or "movielens" if the file, by its name and its first bytes, looks like one;
-// else "".
+// The format that says that it looks like the file, by the file's name and first line
+// (TextFormatDeclaration::looks_so); "" if none does.
 std::string GuessFormat(const std::string& file, std::string_view head);
 
 // The format's columns, with ids and rows chosen by the samples in the first most_bytes of text.

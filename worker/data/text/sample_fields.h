@@ -6,7 +6,7 @@
 //   field without a token is an empty bag. So is, for tokens that are integers or hexadecimal, one
 //   that says that there is no number. With a weight separator, the number behind the last one in a
 //   token is its weight, which is 1 where there is none.
-// Label. By the schema's rule: LabelReader, which libsvm uses, too; and so all do BadRecords.
+// Label. By the schema's rule: LabelReader, which libsvm uses, too. All formats use BadRecords.
 //
 // Threads: const after construction; any thread. A BadRecords: one.
 #pragma once

@@ -84,13 +84,13 @@ class TextFormat {
 struct TextFormatDeclaration {
   bool names_columns = false;  // the schema says which columns there are; others have their own
   Status (*check)(const Schema& schema) = nullptr;  // of what only this format needs. (OK)
-  // An option makes it drop lines. Converted data then have days in any case, so that those of a
-  // version that cut them otherwise are known by having none.
+  // An option makes it drop lines. Data converted from it always record their days, so data without
+  // them are known to come from a version that cut days otherwise.
   bool may_drop_lines = false;
-  // Whether a file is of this format, by its name and its first line. Of no two formats. (no)
+  // Whether a file is of this format, by name and first line; of no two formats. Null: never.
   bool (*looks_so)(const std::string& file, std::string_view line) = nullptr;
-  // Of its own columns, features that a guessed schema begins without, and columns of files beside
-  // the data, which it has if they are there and have values.
+  // Features of its own columns that a guessed schema begins without, and columns of files beside
+  // the data, which the schema gets if those files are there and have values.
   std::vector<std::string> not_guessed = {}, beside = {};
 };
 Registry<TextFormat, TextFormatOptions, TextFormatDeclaration>& TextFormats();
