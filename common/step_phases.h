@@ -24,22 +24,22 @@ enum class PhaseGroup {
 
 // X(enumerator, name, group, what is counted in its records or nullptr, what happens), in the order
 // of a step.
-#define ROWHOUSE_STEP_PHASES(X)                                                        \
-  X(kData, data, kReading, "samples",                                                  \
-    "reading samples, and sending the prefetches of later steps")                      \
-  X(kMerge, merge, kRows, "rows", "ids to distinct rows; filling rows on the workers") \
-  X(kPull, pull, kExchange, "rows", "from asking for rows until they are there")       \
-  X(kRowGradients, row_gradients, kRows, nullptr,                                      \
-    "zeroing gradients of rows before, looking for NaNs in them afterwards")           \
-  X(kPool, pool, kRows, nullptr, "pooling bags")                                       \
-  X(kMlp, mlp, kDense, nullptr, "linear layers and loss, forward and backward")        \
-  X(kInteraction, interaction, kDense, nullptr, "interaction, forward and backward")   \
-  X(kPoolBackward, pool_backward, kRows, nullptr, "gradients of rows")                 \
-  X(kPush, push, kExchange, "rows", "until shards have the gradients")                 \
-  X(kAllreduce, allreduce, kAllreduce, "floats",                                       \
-    "summing dense gradients, and waiting for the slowest worker")                     \
-  X(kDenseUpdate, dense_update, kUpdate, "floats",                                     \
-    "dense gradients gathered and checked, their optimizer, rows on the workers")      \
+#define ROWHOUSE_STEP_PHASES(X)                                                                   \
+  X(kData, data, kReading, "samples",                                                             \
+    "reading samples, and sending the prefetches of later steps")                                 \
+  X(kMerge, merge, kRows, "rows", "ids to distinct rows; filling rows on the workers")            \
+  X(kPull, pull, kExchange, "rows", "from asking for rows until they are there")                  \
+  X(kRowGradients, row_gradients, kRows, nullptr,                                                 \
+    "zeroing gradients of rows before, searching them for values that are not finite afterwards") \
+  X(kPool, pool, kRows, nullptr, "pooling bags")                                                  \
+  X(kMlp, mlp, kDense, nullptr, "linear layers and loss, forward and backward")                   \
+  X(kInteraction, interaction, kDense, nullptr, "interaction, forward and backward")              \
+  X(kPoolBackward, pool_backward, kRows, nullptr, "gradients of rows")                            \
+  X(kPush, push, kExchange, "rows", "until shards have the gradients")                            \
+  X(kAllreduce, allreduce, kAllreduce, "floats",                                                  \
+    "summing dense gradients, and waiting for the slowest worker")                                \
+  X(kDenseUpdate, dense_update, kUpdate, "floats",                                                \
+    "dense gradients gathered and checked, their optimizer, rows on the workers")                 \
   X(kOther, other, kOther, nullptr, "what is between the others")
 
 enum class StepPhase : uint32_t {

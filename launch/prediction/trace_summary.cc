@@ -230,14 +230,6 @@ Result<TraceSummary> Summarise(TraceReader& trace, const EmbeddingTables& model,
   return summary;
 }
 
-std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
-  std::vector<std::string> names;
-  for (const TracedFeature& feature : summary.features) {
-    if (feature.bags.lookups == 0) names.push_back(feature.name);
-  }
-  return names;
-}
-
 // "table a", "tables a, b and 7 more".
 std::string TableNamesText(const std::vector<std::string>& names) {
   constexpr size_t kMax = 5;
@@ -338,6 +330,14 @@ Result<EmbeddingTables> TablesOfTrace(const std::string& path) {
     }
   }
   return EmbeddingTables::Make(tables);
+}
+
+std::vector<std::string> WithoutLookups(const TraceSummary& summary) {
+  std::vector<std::string> names;
+  for (const TracedFeature& feature : summary.features) {
+    if (feature.bags.lookups == 0) names.push_back(feature.name);
+  }
+  return names;
 }
 
 std::string NoLookupsText(const TraceSummary& summary) {

@@ -75,6 +75,8 @@ Result<EmbeddingTables> TablesOfTrace(const std::string& path);
 // NaN if fewer than 20 are left.
 double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest);
 
+// The names of features that no sample looks up.
+std::vector<std::string> WithoutLookups(const TraceSummary& summary);
 // "no lookups of tables page and item"; "": each table has some.
 std::string NoLookupsText(const TraceSummary& summary);
 // What a prediction notes of its trace: NoLookupsText, that the trace is shorter than a step, and
