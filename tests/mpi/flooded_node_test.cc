@@ -13,6 +13,7 @@
 #include "common/wire/control.h"
 #include "common/wire/hello.h"
 #include "common/wire/prefetch.h"
+#include "common/wire/profile.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
 #include "tests/testing/process.h"
@@ -163,6 +164,11 @@ class FloodedNode : public testing::Test {
     return EncodeMessage(HeaderOf<PrefetchRequest>(1), PrefetchRequest{.tables = Tables()},
                          std::move(payload));
   }
+  // A profile is begun, taken, and asked for by wishes that there are not.
+  static Frames Profile(uint32_t number) {
+    return EncodeMessage(HeaderOf<ProfileRequest>(0),
+                         ProfileRequest{.wish = static_cast<uint8_t>(number)}, {});
+  }
   static Frames Small() {
     constexpr size_t kFrames = 250;
     Frames frames;
@@ -282,6 +288,8 @@ TEST_F(FloodedNode, ByPushes) {
 TEST_F(FloodedNode, ByAnnouncements) {
   Flood(8, /*reads=*/true, [](uint32_t number) { return Announcement(number); });
 }
+
+TEST_F(FloodedNode, ByProfiles) { Flood(8, /*reads=*/true, Profile); }
 
 TEST_F(FloodedNode, BySmallMessages) {
   Flood(8, /*reads=*/true, [](uint32_t) { return Small(); });
