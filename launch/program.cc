@@ -259,9 +259,10 @@ void LetThreadsSleep(char** argv) {
 Result<CommandLine> CommandLineOrLab(int argc, char** argv) {
   Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (IsLab()) return command_line;
-  // Flags of plan are declared where they are read: what this program does not know, the lab may.
+  // Flags are declared where they are read: of plan and bench the lab knows more than this program.
   const std::string_view verb = argc > 1 ? argv[1] : "";
-  const bool is_of_lab = command_line.ok() ? command_line.value().verb == "bench" : verb == "plan";
+  const bool is_of_lab =
+      command_line.ok() ? command_line.value().verb == "bench" : verb == "plan" || verb == "bench";
   const bool wants_all = command_line.ok() && (command_line.value().verb == "completion" ||
                                                command_line.value().wants_help);
   if (is_of_lab || wants_all) BecomeLab(argv);

@@ -25,8 +25,12 @@ class LabProgram : public testing::Test {
 };
 
 TEST_F(LabProgram, IsNamedWhereItIsMissing) {
-  for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {"bench"}, {"bench", "pull"}, {"plan", "--what_if=all"}, {"plan", "--simulate=10"}}) {
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"bench"},
+                                             {"bench", "pull"},
+                                             {"bench", "kernels", "--only=pull"},
+                                             {"plan", "--what_if=all"},
+                                             {"plan", "--simulate=10"}}) {
     const ProcessResult result = Run(arguments);
     EXPECT_EQ(result.exit_code, 2) << result.Describe();
     EXPECT_THAT(result.err, HasSubstr("--target rowhouse-lab"));
@@ -46,6 +50,7 @@ TEST_F(LabProgram, GetsTheArgumentsAsTheyWereTyped) {
     EXPECT_EQ(result.out, "lab: " + out + "\n");
   };
   expect_lab({"bench", "pull", "--json=a b"}, "bench pull --json=a b");
+  expect_lab({"bench", "regime", "--verify=f"}, "bench regime --verify=f");
   expect_lab({"plan", "--what-if=all"}, "plan --what-if=all");
   expect_lab({"completion", "bash"}, "completion bash");
   EXPECT_EQ(Run({"plan", "--sizes"}).exit_code, 0) << "needs no lab";
