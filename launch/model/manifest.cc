@@ -364,7 +364,8 @@ Result<std::vector<float>> ReadDense(const std::string& model_dir, const Manifes
                            manifest.dense.file, bytes.size());
   }
   std::vector<float> dense(bytes.size() / sizeof(float));
-  std::memcpy(dense.data(), bytes.data(), bytes.size());
+  // A model without dense floats has no address to copy to.
+  if (!dense.empty()) std::memcpy(dense.data(), bytes.data(), bytes.size());
   return dense;
 }
 
