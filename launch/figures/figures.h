@@ -1,0 +1,88 @@
+// Figures: what a verb has found, stated once; a terminal, a JSON file and a page each show it
+// their way (FiguresAsText, Figures::json, FiguresAsPage).
+//
+// Threads: plain data.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/figures/text_table.h"
+
+namespace rowhouse {
+
+// How people read a number: CountText, BytesText, PercentText (figure_text.h) and the like.
+using NumberText = std::string (*)(double);
+
+// "0.123": with N digits after the point; "-" for a NaN or infinity.
+template <int N>
+std::string FixedText(double value);
+
+// A table: its columns say how a cell reads in each form. A cell is a string, a number, a bool, a
+// list of strings, or null for what is not known: "-" to people.
+struct FigureTable {
+  struct Column {
+    std::string key;            // in JSON; "": for people alone
+    std::string title;          // for people; "": for JSON alone
+    NumberText text = nullptr;  // of numbers, which are then right-aligned; null: as in JSON
+  };
+  std::string key;    // of its list of objects in JSON; "": for people alone
+  std::string title;  // its heading on a page
+  std::string note;   // a sentence below the heading of a page; "": none
+  std::vector<Column> columns;
+  std::vector<std::vector<nlohmann::ordered_json>> rows = {};  // one cell for each column
+  size_t max_text_rows = SIZE_MAX;  // what people see; a line then says how many more there are
+  size_t max_page_rows = 200;
+};
+
+// The columns for people.
+TextTable TextTableOf(const FigureTable& table, size_t max_rows);
+// A list of objects, a row each: the columns with a key.
+nlohmann::ordered_json TableAsJson(const FigureTable& table);
+
+struct Figures {
+  std::string title = {};                                             // of the page
+  std::string subtitle = {};                                          // of the page
+  std::vector<std::pair<std::string, std::string>> assumptions = {};  // of the page: name, value
+  std::vector<std::string> warnings = {};                             // a line each, first
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+
+  // Adds text for a terminal; no newline is added.
+  template <typename... Args>
+  void Say(fmt::format_string<Args...> format, Args&&... args) {
+    Append(fmt::format(format, std::forward<Args>(args)...));
+  }
+  void Append(std::string text) { sections.emplace_back(std::move(text)); }
+  // The table follows what was said; with a key it is a member of `json`.
+  void Add(FigureTable table);
+
+  std::vector<std::variant<std::string, FigureTable>> sections = {};
+};
+
+// Warnings, what was said, and tables, in order.
+std::string FiguresAsText(const Figures& figures);
+
+// {title, subtitle, warnings, assumptions, grids: [{title, note, columns: [{name, number}], rows:
+// [[text]]}]}: data of a page of the kind "lab".
+nlohmann::ordered_json FiguresAsPage(const Figures& figures);
+
+// Prints or writes them as --json asks (json_output.h); `indent` is that of the JSON.
+Status DeliverFigures(const std::string& json, const Figures& figures, int indent = 2);
+
+// ---- Implementation -----------------------------------------------------------------------------
+
+std::string FixedText(double value, int digits);
+template <int N>
+std::string FixedText(double value) {
+  return FixedText(value, N);
+}
+
+}  // namespace rowhouse
