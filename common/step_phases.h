@@ -73,8 +73,8 @@ struct NamedStepPhase {
   const char* name;  // "merge", as in report.json
   double StepPhases::*value;
   PhaseGroup group;
-  const char* amount;
-  const char* what;
+  const char* amount;  // what is counted in its records: "rows"; null: nothing
+  const char* what;    // happens, for people
 };
 inline constexpr NamedStepPhase kNamedStepPhases[] = {
 #define ROWHOUSE_PHASE(enumerator, name, group, amount, what) \
