@@ -22,7 +22,7 @@ PACKAGES=(
   iproute2                                   # hosts in tests are network namespaces
 )
 BROWSER_PACKAGES=(chromium-headless-shell python3-websocket)
-CI_PACKAGES=(clang clang-format libclang-rt-dev python3-numpy python3-sklearn python3-torch)
+CI_PACKAGES=(clang clang-format clang-tidy-19 libclang-rt-dev python3-numpy python3-sklearn python3-torch)
 
 for argument in "$@"; do
   case "$argument" in

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Runs the checks of .clang-tidy over sources that changed.
+#   .ci/tidy.sh [--base=COMMIT] [--all] [--budget=SECONDS]
+#     --base     what changed since this commit (default: since 20 commits ago)
+#     --all      every source, changed or not
+#     --budget   begin no source after so many seconds, and say how many are left (default: no limit)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+base="$(git rev-parse --verify --quiet HEAD~20 || git hash-object -t tree /dev/null)"
+deadline=0
+for argument in "$@"; do
+  case "$argument" in
+    --base=*) base="${argument#*=}" ;;
+    --all) base="$(git hash-object -t tree /dev/null)" ;;
+    --budget=*) deadline=$(($(date +%s) + ${argument#*=})) ;;
+    *)
+      echo "tidy.sh: the options are --base, --all and --budget, not $argument" >&2
+      exit 2
+      ;;
+  esac
+done
+
+cmake --preset work >/dev/null
+mapfile -t sources < <(git diff --name-only --diff-filter=d "$base" HEAD -- \
+  'common/*.cc' 'sharding/*.cc' 'ps/*.cc' 'worker/*.cc' 'launch/*.cc')
+
+left="$(mktemp)"
+trap 'rm -f "$left"' EXIT
+check() {
+  if ((deadline > 0 && $(date +%s) >= deadline)); then
+    echo "$1" >>"$left"
+    return
+  fi
+  local found
+  found="$(clang-tidy-19 -p build/work --quiet "$1" 2>/dev/null)" || { echo "$found"; return 1; }
+}
+export -f check
+export left deadline
+printf '%s\n' "${sources[@]}" | xargs -r -P "$(nproc)" -I{} bash -c 'check {}' || {
+  echo "tidy: FAILED" >&2
+  exit 1
+}
+echo "tidy: $((${#sources[@]} - $(wc -l <"$left"))) of ${#sources[@]} changed sources are in order"
