@@ -3,95 +3,79 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <tuple>
 
-#include "common/nearest_name.h"
 #include "common/read_value.h"
+#include "common/value.h"
 
 namespace rowhouse {
 namespace {
 
-std::string RangeText(const std::string& what, const std::string& min, const std::string& max,
-                      bool is_bounded) {
-  if (!is_bounded) return fmt::format("{} of {} or more", what, min);
-  return fmt::format("{} from {} to {}", what, min, max);
+template <typename T>
+Value<T> NumberValue(T min, T max) {
+  using Limits = std::numeric_limits<double>;
+  const bool is_bounded = max != std::numeric_limits<T>::max();
+  const std::string expected = double{min} == Limits::lowest() ? "a number"
+                               : double{min} == Limits::min()  ? "a number greater than 0"
+                               : is_bounded ? fmt::format("a number from {} to {}", min, max)
+                                            : fmt::format("a number of {} or more", min);
+  return RealValue<T>(expected, [min, max](double value) { return value >= min && value <= max; });
 }
 
 }  // namespace
 
+template <typename T>
+DeclaredOption::DeclaredOption(std::string name, Type type, const T& otherwise,
+                               const Value<T>& value, std::string help)
+    : name_(std::move(name)),
+      type_(type),
+      default_(value.print(otherwise)),
+      help_(std::move(help)),
+      expected_(value.expected),
+      words_(value.words),
+      read_([value](const std::string& text) -> Result<std::string> {
+        ASSIGN_OR_RETURN(const T read, value.read(text));
+        return value.print(read);
+      }) {}
+
 DeclaredOption DeclaredOption::Bool(std::string name, bool otherwise, std::string help) {
-  DeclaredOption option = Text(std::move(name), otherwise ? "true" : "false", std::move(help));
-  option.type_ = Type::kBool;
-  option.expected_ = "true or false";
-  option.words_ = {"true", "false"};
-  return option;
+  return {std::move(name), Type::kBool, otherwise, BoolValue(), std::move(help)};
 }
 
 DeclaredOption DeclaredOption::Whole(std::string name, uint64_t otherwise, uint64_t min,
                                      uint64_t max, std::string help) {
-  DeclaredOption option = Text(std::move(name), fmt::format("{}", otherwise), std::move(help));
-  option.type_ = Type::kWhole;
-  option.expected_ = RangeText("a whole number", fmt::format("{}", min), fmt::format("{}", max),
-                               max != UINT64_MAX && max != UINT32_MAX);
-  option.min_whole_ = min;
-  option.max_whole_ = max;
-  return option;
+  if (max == UINT32_MAX) {
+    return {std::move(name), Type::kWhole, static_cast<uint32_t>(otherwise),
+            WholeValue<uint32_t>(static_cast<uint32_t>(min)), std::move(help)};
+  }
+  return {std::move(name), Type::kWhole, otherwise, WholeValue<uint64_t>(min, max),
+          std::move(help)};
 }
 
 DeclaredOption DeclaredOption::Integer(std::string name, int64_t otherwise, int64_t min,
                                        std::string help) {
-  DeclaredOption option = Text(std::move(name), fmt::format("{}", otherwise), std::move(help));
-  option.type_ = Type::kInteger;
-  option.expected_ = RangeText("a whole number", fmt::format("{}", min), "", false);
-  option.min_integer_ = min;
-  return option;
+  return {std::move(name), Type::kInteger, otherwise, WholeValue<int64_t>(min), std::move(help)};
 }
 
 DeclaredOption DeclaredOption::Real(std::string name, double otherwise, double min, double max,
                                     std::string help) {
-  DeclaredOption option = Text(std::move(name), fmt::format("{}", otherwise), std::move(help));
-  option.type_ = Type::kReal;
-  using Limits = std::numeric_limits<double>;
-  option.expected_ = min == Limits::lowest() ? "a number"
-                     : min == Limits::min()
-                         ? "a number greater than 0"
-                         : RangeText("a number", fmt::format("{}", min), fmt::format("{}", max),
-                                     max != Limits::max());
-  option.min_real_ = min;
-  option.max_real_ = max;
-  return option;
+  return {std::move(name), Type::kReal, otherwise, NumberValue(min, max), std::move(help)};
 }
 
 DeclaredOption DeclaredOption::Float(std::string name, float otherwise, float min, float max,
                                      std::string help) {
-  DeclaredOption option =
-      Real(std::move(name), double{otherwise}, double{min}, double{max}, std::move(help));
-  option.type_ = Type::kFloat;
-  option.default_ = fmt::format("{}", otherwise);
-  option.expected_ = RangeText("a number", fmt::format("{}", min), fmt::format("{}", max),
-                               max != std::numeric_limits<float>::max());
-  return option;
+  return {std::move(name), Type::kFloat, otherwise, NumberValue(min, max), std::move(help)};
 }
 
 DeclaredOption DeclaredOption::Choice(std::string name, std::vector<std::string> words,
                                       std::string help) {
   CHECK(!words.empty()) << name;
-  DeclaredOption option = Text(std::move(name), words.front(), std::move(help));
-  option.type_ = Type::kChoice;
-  option.expected_ = fmt::format("one of {}", fmt::join(words, ", "));
-  option.words_ = std::move(words);
-  return option;
+  return {std::move(name), Type::kChoice, words.front(), WordValue(words), std::move(help)};
 }
 
 DeclaredOption DeclaredOption::Text(std::string name, std::string otherwise, std::string help) {
-  DeclaredOption option;
-  option.name_ = std::move(name);
-  option.type_ = Type::kText;
-  option.default_ = std::move(otherwise);
-  option.help_ = std::move(help);
-  option.expected_ = "text";
-  return option;
+  return {std::move(name), Type::kText, otherwise, TextValue("text"), std::move(help)};
 }
 
 DeclaredOption DeclaredOption::OutsideDigest() && {
@@ -99,47 +83,12 @@ DeclaredOption DeclaredOption::OutsideDigest() && {
   return std::move(*this);
 }
 
-Result<std::string> DeclaredOption::Read(const std::string& text) const {
-  switch (type_) {
-    case Type::kBool:
-      if (const auto value = ReadBool(text)) return std::string(*value ? "true" : "false");
-      break;
-    case Type::kWhole:
-      if (const auto value = ReadWhole(text);
-          value && *value >= min_whole_ && *value <= max_whole_) {
-        return fmt::format("{}", *value);
-      }
-      break;
-    case Type::kInteger:
-      if (const auto value = ReadInteger(text); value && *value >= min_integer_) {
-        return fmt::format("{}", *value);
-      }
-      break;
-    case Type::kReal:
-      if (const auto value = ReadReal(text); value && *value >= min_real_ && *value <= max_real_) {
-        return fmt::format("{}", *value);
-      }
-      break;
-    case Type::kFloat: {
-      const auto value = ReadReal(text);
-      const float rounded = value ? static_cast<float>(*value) : 0.0f;
-      // A number too small for a float is not the 0 that may stand for something else.
-      const bool vanishes = value && *value != 0.0 && rounded == 0.0f;
-      if (value && !vanishes && double{rounded} >= min_real_ && double{rounded} <= max_real_) {
-        return fmt::format("{}", rounded);
-      }
-      break;
-    }
-    case Type::kChoice:
-      if (std::find(words_.begin(), words_.end(), text) != words_.end()) return text;
-      if (const std::string nearest = NearestName(text, words_); !nearest.empty()) {
-        return UsageError("expected {}. Did you mean \"{}\"?", expected_, nearest);
-      }
-      break;
-    case Type::kText:
-      return text;
-  }
-  return UsageError("expected {}", expected_);
+bool DeclaredOption::operator==(const DeclaredOption& other) const {
+  const auto facts = [](const DeclaredOption& option) {
+    return std::tie(option.name_, option.type_, option.default_, option.help_, option.expected_,
+                    option.is_part_of_digest_);
+  };
+  return facts(*this) == facts(other);
 }
 
 Status DeclaredOption::Set(const std::string& text, OptionValues* values) const {
@@ -157,29 +106,29 @@ const std::string& DeclaredOption::TextIn(const OptionValues& values) const {
   return found == values.end() ? default_ : found->second;
 }
 
+const std::string& DeclaredOption::TextOf(Type type, const OptionValues& values) const {
+  CHECK(type_ == type) << name_;
+  return TextIn(values);
+}
+
 bool DeclaredOption::BoolIn(const OptionValues& values) const {
-  CHECK(type_ == Type::kBool) << name_;
-  return ReadBool(TextIn(values)).value();
+  return ReadBool(TextOf(Type::kBool, values)).value();
 }
 
 uint64_t DeclaredOption::WholeIn(const OptionValues& values) const {
-  CHECK(type_ == Type::kWhole) << name_;
-  return ReadWhole(TextIn(values)).value();
+  return ReadWhole(TextOf(Type::kWhole, values)).value();
 }
 
 int64_t DeclaredOption::IntegerIn(const OptionValues& values) const {
-  CHECK(type_ == Type::kInteger) << name_;
-  return ReadInteger(TextIn(values)).value();
+  return ReadInteger(TextOf(Type::kInteger, values)).value();
 }
 
 double DeclaredOption::RealIn(const OptionValues& values) const {
-  CHECK(type_ == Type::kReal) << name_;
-  return ReadReal(TextIn(values)).value();
+  return ReadReal(TextOf(Type::kReal, values)).value();
 }
 
 float DeclaredOption::FloatIn(const OptionValues& values) const {
-  CHECK(type_ == Type::kFloat) << name_;
-  return static_cast<float>(ReadReal(TextIn(values)).value());
+  return static_cast<float>(ReadReal(TextOf(Type::kFloat, values)).value());
 }
 
 OptionValues OnlyDeclared(const std::vector<DeclaredOption>& declared, const OptionValues& values) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@
 #include "common/status.h"
 
 namespace rowhouse {
+
+template <typename T>
+struct Value;  // common/value.h
 
 // Values of declared options by name, in the form that DeclaredOption::Read gives. An option at its
 // default is left out, so that equal maps mean equal options.
@@ -55,13 +59,12 @@ class DeclaredOption {
   const std::string& expected() const { return expected_; }  // "a whole number from 1 to 9"
   const std::string& default_text() const { return default_; }
   bool is_part_of_digest() const { return is_part_of_digest_; }
-  const std::vector<std::string>& words() const {
-    return words_;
-  }  // all values of a kBool or kChoice
+  // All values of a kBool or kChoice.
+  const std::vector<std::string>& words() const { return words_; }
 
   // Reads `text` and returns its value in a fixed form: texts that mean the same value give the
   // same string. kUsage for any other text: "expected a whole number from 1 to 9".
-  Result<std::string> Read(const std::string& text) const;
+  Result<std::string> Read(const std::string& text) const { return read_(text); }
 
   // Writes what `text` says into *values. kUsage as Read; *values is then as before.
   Status Set(const std::string& text, OptionValues* values) const;
@@ -78,20 +81,21 @@ class DeclaredOption {
 
   // Whether both are one option: same name, type, default, bounds and help. Several members may
   // declare one option.
-  bool operator==(const DeclaredOption&) const = default;
+  bool operator==(const DeclaredOption& other) const;
 
  private:
-  DeclaredOption() = default;
+  template <typename T>
+  DeclaredOption(std::string name, Type type, const T& otherwise, const Value<T>& value,
+                 std::string help);
+  const std::string& TextOf(Type type, const OptionValues& values) const;
 
   std::string name_;
-  Type type_ = Type::kText;
+  Type type_;
   std::string default_;
   std::string help_;
   std::string expected_;
-  std::vector<std::string> words_;          // kChoice
-  uint64_t min_whole_ = 0, max_whole_ = 0;  // kWhole
-  int64_t min_integer_ = 0;                 // kInteger
-  double min_real_ = 0.0, max_real_ = 0.0;  // kReal, kFloat
+  std::vector<std::string> words_;
+  std::function<Result<std::string>(const std::string& text)> read_;
   bool is_part_of_digest_ = true;
 };
 
