@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -116,8 +117,13 @@ class Plan {
   // scattered row orders, single rows on the workers, and pooling on shards. Version 4 adds cache
   // shares.
   nlohmann::json ToJson() const;
-  // Tables by number or by name. kCorruption for what is no plan; otherwise as Make.
-  static Result<Plan> FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables);
+  // Reads what ToJson() writes; tables by number or by name. kCorruption, naming the slice or
+  // placement, for an unknown key, value or version, and for what the version given in `json` does
+  // not have yet. Otherwise as Make. `describe`: how errors name element `index`, from 0, of the
+  // list "slices" or "placements"; null: "slice 3".
+  using DescribePart = std::function<std::string(const std::string& list, size_t index)>;
+  static Result<Plan> FromJson(const nlohmann::json& json, const std::vector<TableSpec>& tables,
+                               const DescribePart& describe = nullptr);
 
  private:
   uint32_t shards_ = 0;

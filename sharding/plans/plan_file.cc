@@ -9,7 +9,6 @@
 
 #include "common/counted.h"
 #include "common/json_text.h"
-#include "sharding/plans/plan_json.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
@@ -150,14 +149,11 @@ Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables
   }
   file.ps = static_cast<uint32_t>(ps);
   file.shards_per_ps = static_cast<uint32_t>(shards_per_ps);
-  Result<PlanParts> parts =
-      ReadPlanParts(from.at("plan"), tables, [&](const std::string& list, size_t index) {
+  ASSIGN_OR_RETURN(
+      file.plan,
+      Plan::FromJson(from.at("plan"), tables, [&](const std::string& list, size_t index) {
         return text.Describe(list == "slices" ? "slice" : "placement", list, index);
-      });
-  if (!parts.ok()) return parts.status().Annotate("plan");
-  ASSIGN_OR_RETURN(file.plan,
-                   Plan::Make(tables, parts.value().shards, std::move(parts.value().slices),
-                              parts.value().placements));
+      }));
   if (ps * shards_per_ps != file.plan.shards() || file.plan.shards() == 0) {
     return UsageError("{} of {} are {}, its plan is for {}", Counted(ps, "PS node"),
                       Counted(shards_per_ps, "shard"), Counted(ps * shards_per_ps, "shard"),

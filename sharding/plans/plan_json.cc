@@ -1,12 +1,12 @@
 // Plans as JSON. A plan is written in the oldest version that can express it, so that the digests
 // of plans made by older builds do not change.
-#include "sharding/plans/plan_json.h"
-
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
 
 #include "common/json_text.h"
+#include "sharding/plans/plan.h"
 
 namespace rowhouse {
 namespace {
@@ -178,29 +178,19 @@ Result<TablePlacement> PlacementFromJson(const json& from, const NamedTables& ta
   return placement;
 }
 
-}  // namespace
+// A plan that Plan::Make has not checked yet.
+struct PlanParts {
+  uint32_t shards = 0;
+  std::vector<Slice> slices;
+  std::vector<TablePlacement> placements;
+};
 
-json Plan::ToJson() const {
-  json slices = json::array();
-  for (const Slice& slice : slices_) {
-    slices.push_back(
-        {{"table", Raw(slice.table)},
-         {"rows", {slice.row_begin, slice.row_end}},
-         {"columns", {slice.column_begin, slice.column_end}},
-         {"shard", slice.shard == kOnWorkers ? json(kWorkers) : json(Raw(slice.shard))}});
-  }
-  const int version = VersionOf(*this);
-  json result = {{"plan_version", version}, {"shards", shards_}, {"slices", std::move(slices)}};
-  if (version >= kWithPlacements) result["placements"] = PlacementsToJson(*this);
-  return result;
-}
-
-std::string DescribePlanPartByNumber(const std::string& list, size_t index) {
+std::string NumberOfPart(const std::string& list, size_t index) {
   return fmt::format("{} {}", list == "slices" ? "slice" : "placement", index + 1);
 }
 
 Result<PlanParts> ReadPlanParts(const json& from, const std::vector<TableSpec>& of_model,
-                                const DescribePlanPart& describe) {
+                                const Plan::DescribePart& describe) {
   const NamedTables tables(of_model);
   // The version first: a newer one may have keys that nobody here knows.
   if (!from.is_object() || !from.contains("plan_version")) {
@@ -242,8 +232,26 @@ Result<PlanParts> ReadPlanParts(const json& from, const std::vector<TableSpec>& 
   return parts;
 }
 
-Result<Plan> Plan::FromJson(const json& from, const std::vector<TableSpec>& tables) {
-  Result<PlanParts> parts = ReadPlanParts(from, tables, DescribePlanPartByNumber);
+}  // namespace
+
+json Plan::ToJson() const {
+  json slices = json::array();
+  for (const Slice& slice : slices_) {
+    slices.push_back(
+        {{"table", Raw(slice.table)},
+         {"rows", {slice.row_begin, slice.row_end}},
+         {"columns", {slice.column_begin, slice.column_end}},
+         {"shard", slice.shard == kOnWorkers ? json(kWorkers) : json(Raw(slice.shard))}});
+  }
+  const int version = VersionOf(*this);
+  json result = {{"plan_version", version}, {"shards", shards_}, {"slices", std::move(slices)}};
+  if (version >= kWithPlacements) result["placements"] = PlacementsToJson(*this);
+  return result;
+}
+
+Result<Plan> Plan::FromJson(const json& from, const std::vector<TableSpec>& tables,
+                            const DescribePart& describe) {
+  Result<PlanParts> parts = ReadPlanParts(from, tables, describe ? describe : &NumberOfPart);
   if (!parts.ok()) return parts.status().Annotate("plan");
   return Make(tables, parts.value().shards, std::move(parts.value().slices),
               parts.value().placements);

@@ -3,10 +3,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <tuple>
-#include <utility>
 
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
@@ -76,28 +72,6 @@ Status CheckColumnCuts(const StrategyRequest& request) {
       most == 1 ? "one piece" : fmt::format("{} pieces", most), most);
 }
 
-std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
-                                         std::span<const size_t> order) {
-  std::vector<unsigned __int128> load(request.shards);
-  if (!request.bytes_there.empty()) {
-    std::ranges::copy(request.bytes_there, load.begin());
-  }
-  std::vector<ShardId> owner(request.tables.size());
-  for (const size_t t : order) {
-    const uint64_t bytes = TableBytesOf(request.tables[t]);
-    uint32_t best = 0;
-    for (uint32_t s = 1; s < request.shards; ++s) {
-      // (load + bytes) / capacity, without division.
-      if ((load[s] + bytes) * request.capacity(best) < (load[best] + bytes) * request.capacity(s)) {
-        best = s;
-      }
-    }
-    load[best] += bytes;
-    owner[t] = ShardId{best};
-  }
-  return owner;
-}
-
 double LookupsOf(const StrategyRequest& request, size_t t) {
   const auto counted = [&](const TableSpec& table) {
     return request.accesses == nullptr ? nullptr : request.accesses->Find(table.name);
@@ -106,53 +80,6 @@ double LookupsOf(const StrategyRequest& request, size_t t) {
     return static_cast<double>(counted(request.tables[t])->total());
   }
   return request.lookups.empty() ? 1.0 : request.lookups[t];
-}
-
-Placed PlaceGreedily(const StrategyRequest& request, std::span<const double> costs) {
-  std::vector<double> weights;
-  for (const TableSpec& table : request.tables) {
-    weights.push_back(static_cast<double>(table.rows) * table.dim);
-  }
-  std::vector<size_t> order(request.tables.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, std::ranges::greater(),
-                    [&](size_t t) { return std::make_tuple(costs[t], weights[t], t); });
-  std::vector<std::pair<double, double>> loads(request.shards);  // cost, weights
-  std::vector<ShardId> owner(request.tables.size());
-  for (const size_t t : order) {
-    const auto least = std::ranges::min_element(loads);
-    owner[t] = ShardId{static_cast<uint32_t>(least - loads.begin())};
-    least->first += costs[t];
-    least->second += weights[t];
-  }
-  return PlaceWhole(request, owner);
-}
-
-Result<std::vector<Slice>> LoadBalanceSlices(const LoadBalanceManager& manager,
-                                             std::span<const TableSpec> tables) {
-  const std::vector<uint64_t>& rows = manager.options().embeddings_per_feat;
-  if (tables.size() != rows.size()) {
-    return UsageError("LoadBalanceManager: embeddings_per_feat has {} tables, the model {}",
-                      rows.size(), tables.size());
-  }
-  for (size_t feature = 0; feature < tables.size(); ++feature) {
-    if (tables[feature].rows == rows[feature]) continue;
-    return UsageError(
-        "LoadBalanceManager: table \"{}\" has {} rows, but embeddings_per_feat says {}",
-        tables[feature].name, tables[feature].rows, rows[feature]);
-  }
-  std::vector<Slice> slices;
-  for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
-    for (const LoadBalanceManager::Segment& segment : manager.segments(rank)) {
-      slices.push_back({.table = tables[segment.feature].id,
-                        .row_begin = segment.row_begin,
-                        .row_end = segment.row_end,
-                        .column_begin = 0,
-                        .column_end = tables[segment.feature].dim,
-                        .shard = ShardId{rank}});
-    }
-  }
-  return slices;
 }
 
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner) {

@@ -14,7 +14,6 @@
 #include "common/registry.h"
 #include "sharding/plans/access_counts.h"
 #include "sharding/plans/plan.h"
-#include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 
@@ -113,24 +112,8 @@ std::vector<uint32_t> ColumnCuts(uint32_t dim, uint32_t pieces);
 // kUsage if column_cuts is more than any table of the request can have.
 Status CheckColumnCuts(const StrategyRequest& request);
 
-// The owner of each whole table. Assigns the tables one after the other, in `order`, each to the
-// shard with the least (bytes it holds by then) / capacity; of equal shards to the lowest.
-std::vector<ShardId> AssignToLeastLoaded(const StrategyRequest& request,
-                                         std::span<const size_t> order);
-
 // Lookups of request.tables[t]: as counted, if all tables were; else as the request says.
 double LookupsOf(const StrategyRequest& request, size_t t);
-
-// Whole tables, the costliest first (of equal ones the largest, then the last), each to the shard
-// with the least cost so far (of equal ones to that with the fewest weights, then the lowest): how
-// AutoShard (Zha et al., KDD 2022) and DreamShard (Zha et al., NeurIPS 2022) place tables by the
-// costs of their baselines. Their limit of memory is ps_rows_mb here, which refuses a plan.
-Placed PlaceGreedily(const StrategyRequest& request, std::span<const double> costs);
-
-// The segments of a manager as slices: feature f is table f, uncut by columns; shard = rank. Sorted
-// by rank and local row. kUsage if number or rows of the tables differ from embeddings_per_feat.
-Result<std::vector<Slice>> LoadBalanceSlices(const LoadBalanceManager& manager,
-                                             std::span<const TableSpec> tables);
 
 // Each table whole on owner[i].
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner);

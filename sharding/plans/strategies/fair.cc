@@ -2,8 +2,6 @@
 // capacity: hpcaitech's LoadBalanceManager with do_fair (sharding/tables/load_balance_manager.h).
 // At most one table is divided at each border between shards. A row counts as one, however wide.
 // Fewer rows than shards all go to the last shard.
-#include <utility>
-
 #include "sharding/plans/strategy.h"
 #include "sharding/tables/load_balance_manager.h"
 
@@ -20,9 +18,16 @@ class Fair final : public ShardingStrategy {
     for (const TableSpec& table : request.tables) options.embeddings_per_feat.push_back(table.rows);
     const Result<LoadBalanceManager> made = LoadBalanceManager::Make(options);
     if (!made.ok()) return made.status().Annotate("strategy fair");
-    const LoadBalanceManager& manager = made.value();
-    ASSIGN_OR_RETURN(std::vector<Slice> slices, LoadBalanceSlices(manager, request.tables));
-    return Placed{.slices = std::move(slices), .placements = {}};
+    Placed placed;
+    for (uint32_t shard = 0; shard < request.shards; ++shard) {
+      for (const LoadBalanceManager::Segment& segment : made.value().segments(shard)) {
+        Slice slice = WholeTable(request.tables[segment.feature], ShardId{shard});
+        slice.row_begin = segment.row_begin;
+        slice.row_end = segment.row_end;
+        placed.slices.push_back(slice);
+      }
+    }
+    return placed;
   }
 };
 
