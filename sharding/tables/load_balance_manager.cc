@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "common/ceil_sqrt.h"
 #include "common/counted.h"
 #include "common/numpy_random.h"
+#include "common/rounding.h"
 #include "sharding/tables/longest_processing_time.h"
 
 namespace rowhouse {
@@ -239,48 +239,6 @@ uint32_t LoadBalanceManager::BlockDim(uint32_t base, double divisor) {
   // The binary exponent is floor(log2) without the rounding of a logarithm.
   const int halvings = std::ilogb(divisor);
   return std::max(2u, halvings < 32 ? base >> halvings : 0u);
-}
-
-// ---- Batches and weights ------------------------------------------------------------------------
-
-Result<LoadBalanceManager::TensorShard> LoadBalanceManager::ShardTensor(
-    std::span<const uint64_t> ids, uint32_t rank) const {
-  CHECK_LT(rank, num_groups());
-  const size_t features = num_features();
-  if (ids.size() % features != 0) {
-    return UsageError("{} ids are no whole number of samples of {} features", ids.size(), features);
-  }
-  const bool is_fair = options_.mode == LoadBalanceMode::kFair;
-  TensorShard shard;
-  std::vector<int64_t> to_local;  // per column: local id - id
-  if (is_fair) {
-    const auto begin = static_cast<int64_t>(Range(rank).first);
-    for (uint32_t feature = 0; feature < features; ++feature) {
-      shard.features.push_back(feature);
-      to_local.push_back(static_cast<int64_t>(all_feat_offsets_[feature]) - begin);
-    }
-  } else {
-    for (const Segment& segment : segments_[rank]) {
-      shard.features.push_back(segment.feature);
-      to_local.push_back(static_cast<int64_t>(segment.local_begin));
-    }
-  }
-  const auto rows_here = static_cast<int64_t>(NumEmbeddingsOnRank(rank));
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const uint64_t rows = options_.embeddings_per_feat[i % features];
-    if (ids[i] < rows) continue;
-    return UsageError("sample {}, feature {}: id {} is beyond the {} rows of the table",
-                      i / features, i % features, ids[i], rows);
-  }
-  for (size_t sample = 0; sample < ids.size() / features; ++sample) {
-    for (size_t column = 0; column < shard.features.size(); ++column) {
-      const uint64_t id = ids[sample * features + shard.features[column]];
-      const int64_t local = static_cast<int64_t>(id) + to_local[column];
-      shard.local_ids.push_back(local);
-      shard.is_on_this_rank.push_back(local >= 0 && local < rows_here);
-    }
-  }
-  return shard;
 }
 
 }  // namespace rowhouse

@@ -12,7 +12,7 @@
 // It differs from the original where that errs. The rows left over by the division belong to the
 // last rank. A cut between two tables is not listed, and no group lists a table of which it has no
 // rows. There may be more ranks than tables or rows; the ranks left over are empty. Ids of other
-// ranks are masked and never clamped to one of this rank's rows. Threads: plain data.
+// ranks are never clamped to one of this rank's rows. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -62,14 +62,6 @@ class LoadBalanceManager {
     bool operator==(const Segment&) const = default;
   };
 
-  // A batch as one rank looks it up: row-major, one column for each of `features`.
-  struct TensorShard {
-    std::vector<uint32_t> features;  // fair: all of them; whole tables: the rank's group
-    // The rank's row of each id. An id of another rank is negative or >= NumEmbeddingsOnRank.
-    std::vector<int64_t> local_ids;
-    std::vector<uint8_t> is_on_this_rank;  // 0: another rank's, contributes nothing here
-  };
-
   // kUsage, naming option, value and remedy, if an option is out of the range given above.
   static Result<LoadBalanceManager> Make(LoadBalanceOptions options);
 
@@ -109,12 +101,6 @@ class LoadBalanceManager {
 
   // max(2, base / 2^floor(log2(divisor)), rounded down). Requires base >= 1 and divisor >= 1.
   static uint32_t BlockDim(uint32_t base, double divisor);
-
-  // ---- A rank's share of a batch ----------------------------------------------------------------
-
-  // ids [samples x features], row-major. kUsage, naming sample and feature, for an id beyond its
-  // table, and if ids.size() is no multiple of the features.
-  Result<TensorShard> ShardTensor(std::span<const uint64_t> ids, uint32_t rank) const;
 
  private:
   explicit LoadBalanceManager(LoadBalanceOptions options);

