@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace rowhouse {
 
@@ -26,19 +27,12 @@ class SystemClock final : public Clock {
   TimeNs NowNs() const override;
 };
 
-// Stands still until told otherwise. Not thread-safe: for single-thread tests.
-class ManualClock final : public Clock {
- public:
-  TimeNs NowNs() const override { return now_ns_; }
-  void Advance(TimeMs by_ms) { now_ns_ += by_ms * kNsPerMs; }
-
- private:
-  TimeNs now_ns_ = 0;
-};
-
 inline double SecondsOf(TimeNs ns) { return static_cast<double>(ns) * 1e-9; }
 inline double SecondsSince(TimeNs start, const Clock& clock) {
   return SecondsOf(clock.NowNs() - start);
 }
+
+// The calendar's time, for people and files: "2025-01-31T12:00:00Z". Any thread.
+std::string NowInUtc();
 
 }  // namespace rowhouse

@@ -1,6 +1,7 @@
 // Transport: how frames reach a peer. It has two kinds of ends, as ZeroMQ's ROUTER and DEALER: a
 // Listener has an address to which many peers connect (a shard or a PS node); a Dialer connects to
-// several listeners (a worker). Implementations: zeromq.h (TCP), inproc.h (threads of a process).
+// several listeners (a worker). Implementation: zeromq.h (TCP); tests have another, between
+// threads of a process.
 //
 // Threads:   a Listener or Dialer is made, used and closed on one thread. Only Wake() may be called
 //            from any other. A Transport may be used by all threads at once.
@@ -42,7 +43,7 @@ class Listener {
  public:
   virtual ~Listener() = default;
 
-  // Where peers connect: "tcp://host:port" (the port the OS gave), "inproc://name".
+  // Where peers connect: "tcp://host:port" (the port the OS gave).
   virtual const std::string& endpoint() const = 0;
 
   // The next message; nullopt when timeout_ms passed or Wake() was called.
@@ -78,7 +79,7 @@ class Transport {
   virtual ~Transport() = default;
 
   // `address`: "tcp://host:port" with port 0 or * for one of the OS's choice, "tcp://*:0" for all
-  // interfaces; "inproc://name". A port in use is kUsage and names it.
+  // interfaces. A port in use is kUsage and names it.
   virtual Result<std::unique_ptr<Listener>> Listen(const std::string& address) = 0;
 
   // The same on a TCP socket that is bound and listens already (tcp_socket.h), so that a restarted

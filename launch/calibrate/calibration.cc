@@ -8,9 +8,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/clock.h"
 #include "common/median.h"
 #include "common/new_file.h"
-#include "common/utc_time.h"
 #include "launch/calibrate/constants.h"
 #include "launch/figures/figure_text.h"
 #include "launch/hosts/host_facts.h"

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "common/clean_text.h"
+#include "common/clock.h"
 #include "common/durable_file.h"
 #include "common/output_path.h"
-#include "common/utc_time.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
 

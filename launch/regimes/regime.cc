@@ -10,9 +10,9 @@
 #include <sstream>
 #include <thread>
 
+#include "common/clock.h"
 #include "common/durable_file.h"
 #include "common/median.h"
-#include "common/utc_time.h"
 #include "launch/bench/child_run.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/regimes/local_model.h"

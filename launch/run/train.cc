@@ -17,7 +17,6 @@
 #include "common/clock.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
-#include "common/utc_time.h"
 #include "launch/command_line/flags.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/hosts/cluster.h"

@@ -35,9 +35,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -112,16 +110,5 @@ class PushLog {
   uint64_t lap_ = 0;   // of the last segment's pushes
   uint64_t bytes_appended_ = 0;
 };
-
-struct PushLogContent {
-  uint64_t records = 0;
-  uint64_t low_water = 0;   // the highest mark of any segment
-  bool is_cut_off = false;  // the last segment ends with a truncated record
-};
-
-// Visits all records of a log in the order they were appended. kCorruption, naming file and place,
-// for damaged bytes; a truncated last record is none. Frames are valid during the visit.
-Result<PushLogContent> ReadPushLog(const std::string& directory,
-                                   const std::function<Status(const LoggedPush&)>& visit);
 
 }  // namespace rowhouse

@@ -1,5 +1,6 @@
 // What only the queues between threads promise; the rest is in transport_contract_test.cc.
-#include "common/transport/inproc.h"
+#include "tests/testing/inproc_transport.h"
+
 #include "tests/testing/text_frames.h"
 
 namespace rowhouse {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/testing/manual_clock.h"
+
 namespace rowhouse {
 namespace {
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <thread>
 
-#include "common/transport/inproc.h"
 #include "common/transport/zeromq.h"
+#include "tests/testing/inproc_transport.h"
 #include "tests/testing/text_frames.h"
 
 namespace rowhouse {

@@ -1,5 +1,4 @@
-#include "common/utc_time.h"
-
+#include "common/clock.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -2,6 +2,7 @@
 #include "launch/run/progress.h"
 
 #include "common/clock.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

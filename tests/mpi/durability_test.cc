@@ -15,6 +15,7 @@
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
 #include "tests/testing/process.h"
+#include "tests/testing/push_log_reader.h"
 #include "worker/client/ps_client.h"
 #include "worker/client/rendezvous.h"
 

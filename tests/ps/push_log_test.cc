@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "common/durable_file.h"
+#include "tests/testing/push_log_reader.h"
 #include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 

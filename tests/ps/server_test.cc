@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <thread>
 
-#include "common/transport/inproc.h"
 #include "common/transport/peer_name.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "sharding/rows/initialiser.h"
+#include "tests/testing/inproc_transport.h"
 #include "tests/testing/small_job.h"
 #include "tests/testing/testing.h"
 

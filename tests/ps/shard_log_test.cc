@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ps/shard/log_actions.h"
+#include "tests/testing/push_log_reader.h"
 #include "tests/testing/shard_with_store.h"
 
 namespace rowhouse {

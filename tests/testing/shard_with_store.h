@@ -12,7 +12,7 @@
 
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
-#include "common/wire/prefetch.h"
+#include "common/wire/pull.h"
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
 #include "sharding/plans/plan_maker.h"

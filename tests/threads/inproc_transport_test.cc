@@ -1,8 +1,9 @@
 // Queues between threads, with threads: what ThreadSanitizer looks at.
+#include "tests/testing/inproc_transport.h"
+
 #include <atomic>
 #include <thread>
 
-#include "common/transport/inproc.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

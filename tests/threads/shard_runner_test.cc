@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "common/transport/inproc.h"
 #include "common/transport/peer_name.h"
 #include "ps/node/server.h"
 #include "sharding/plans/plan_maker.h"
+#include "tests/testing/inproc_transport.h"
 #include "tests/testing/testing.h"
 #include "worker/client/ps_client.h"
 #include "worker/client/rendezvous.h"

@@ -1,4 +1,4 @@
-#include "common/transport/inproc.h"
+#include "tests/testing/inproc_transport.h"
 
 #include <chrono>
 #include <deque>

@@ -1,4 +1,5 @@
-// A Transport between threads of one process, for tests. Threads: see transport.h.
+// A Transport between threads of one process: addresses are "inproc://name". Threads: see
+// common/transport/transport.h.
 #pragma once
 
 #include <cstddef>
