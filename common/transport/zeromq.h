@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/transport/frame_pieces.h"
 #include "common/transport/security.h"
 #include "common/transport/transport.h"
+#include "common/transport/zeromq_messages.h"
 
 namespace rowhouse {
 

@@ -81,7 +81,7 @@ Result<Manifest> ReadManifest(const std::string& model_dir);
 
 // What SaveModel writes beside the manifest.
 struct ModelContents {
-  std::span<const float> dense;  // the dense file (worker/embedding/dense_file.h)
+  std::span<const float> dense;  // the dense file (worker/embedding/worker_rows.h)
   size_t dense_values = 0;       // of these, all but rows on the workers
   std::string config_yaml;
   DatasetState data = {};

@@ -13,7 +13,7 @@
 
 #include "common/status.h"
 #include "sharding/plans/access_counts.h"
-#include "sharding/plans/miss_ratio_curve.h"
+#include "sharding/plans/reuse_sampler.h"
 #include "sharding/tables/embedding_tables.h"
 #include "worker/data/traces/trace_reader.h"
 

@@ -18,7 +18,7 @@
 
 #include "common/clock.h"
 #include "common/wire/profile.h"
-#include "worker/train/kept_times.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 

@@ -18,7 +18,7 @@
 #include "worker/data/dataset.h"
 #include "worker/dense/dense_initialiser.h"
 #include "worker/dense/matrix_product.h"
-#include "worker/embedding/dense_file.h"
+#include "worker/embedding/worker_rows.h"
 #include "worker/mpi/agreement.h"
 #include "worker/train/trainer.h"
 

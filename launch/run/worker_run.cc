@@ -24,7 +24,7 @@
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/rows_digest.h"
 #include "worker/client/waiting_for_room.h"
-#include "worker/embedding/dense_file.h"
+#include "worker/embedding/worker_rows.h"
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {

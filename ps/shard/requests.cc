@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "common/wire/codec.h"
-#include "common/wire/prefetch.h"
 #include "common/wire/pull.h"
 #include "ps/store/checkpoint_part.h"
 

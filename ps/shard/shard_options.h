@@ -6,7 +6,6 @@
 #include <string>
 
 #include "common/types.h"
-#include "ps/shard/answer_memory.h"
 #include "ps/shard/node_options.h"
 #include "ps/shard/request_memory.h"
 #include "sharding/plans/access_counts.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sharding/rows/record_finite.h"
+#include "sharding/rows/record_weights.h"
 
 namespace rowhouse {
 

@@ -6,10 +6,20 @@
 #include <cstdint>
 
 #include "common/kernels/row_updates.h"
-#include "common/power.h"
 #include "sharding/rows/optimizer_options.h"
 
 namespace rowhouse {
+
+// base^exponent by repeated squaring, so at most 128 multiplications; 1 for exponent 0. The bits
+// are the same on every machine: std::pow may differ in the last bit between C libraries.
+constexpr double Power(double base, uint64_t exponent) {
+  double power = 1.0;
+  for (double square = base; exponent != 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) power *= square;
+    square *= square;
+  }
+  return power;
+}
 
 inline constexpr float kAdamEpsilon = 1e-8f;
 

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "common/kernels/half_precision.h"
+#include "common/status.h"
 #include "common/types.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
@@ -59,5 +60,15 @@ struct RecordPlace {
 //   table key = MixKey(XXH3_64bits(seed = seed of the table, table name), "rounding")
 //   key       = MixKey(MixKey(table key, row), step)
 RoundingDraws RoundingOf(const TableSpec& table, const RecordPlace& place, uint64_t step);
+
+// Whether all weights and optimizer state of a record are finite. A NaN or infinity would spoil
+// whatever is computed with the row, now or after the model is loaded. Requires layout.dim <=
+// TableSpec::kMaxDim.
+bool IsFiniteRecord(const RecordLayout& layout, const std::byte* record);
+
+// kInternal, naming table, row, its last step and the first value that is not finite. Requires a
+// record that is not finite.
+Status NotFiniteError(const TableSpec& table, const RecordLayout& layout, const RecordPlace& place,
+                      const std::byte* record);
 
 }  // namespace rowhouse

@@ -9,7 +9,7 @@
 #include "common/status.h"
 #include "common/types.h"
 #include "sharding/rows/optimizer_options.h"
-#include "sharding/rows/precision.h"
+#include "sharding/rows/record.h"
 
 namespace rowhouse {
 

@@ -188,11 +188,6 @@ uint64_t CachedRows(uint64_t rows, double ratio) {
   return ratio >= 1.0 ? rows : static_cast<uint64_t>(static_cast<double>(rows) * ratio);
 }
 
-uint64_t CachedRowsTableWise(uint64_t rows, double ratio) {
-  constexpr uint64_t kMore = 2000;
-  return std::min(CachedRows(rows, ratio) + kMore, rows);
-}
-
 uint64_t QuantisedRowBytes(uint32_t bits, uint32_t dim) {
   CHECK(bits == 8 || bits == 4 || bits == 2) << bits;
   const uint64_t codes = (uint64_t{dim} * bits + 7) / 8;

@@ -90,10 +90,8 @@ Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes);
 // Bytes of weights in a cache of `sets` sets of `lines` rows each.
 uint64_t CacheBytes(uint64_t sets, uint64_t lines, uint32_t dim, uint32_t element_bytes = 4);
 
-// Rows in the cache of a table (hpcaitech's CachedEmbedding), ratio in [0, 1]: floor(rows * ratio);
-// its table-wise variant has 2000 more, at most all rows.
+// Rows in the cache of a table (hpcaitech's CachedEmbedding), ratio in [0, 1]: floor(rows * ratio).
 uint64_t CachedRows(uint64_t rows, double ratio);
-uint64_t CachedRowsTableWise(uint64_t rows, double ratio);
 
 // A row of `bits`-bit codes and its scale and bias, which are f32 beside 8-bit codes and f16 beside
 // narrower ones (FBGEMM's quantised rows). 8 bits: dim + 8; 4 and 2: ceil(dim * bits / 8) + 4.

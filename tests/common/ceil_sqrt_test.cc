@@ -1,5 +1,4 @@
-#include "common/ceil_sqrt.h"
-
+#include "common/rounding.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,7 +1,6 @@
-#include "common/power.h"
-
 #include <cmath>
 
+#include "sharding/rows/adam_factors.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

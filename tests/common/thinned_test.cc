@@ -1,7 +1,6 @@
-#include "common/thinned.h"
-
 #include "common/median.h"
 #include "tests/testing/testing.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 namespace {

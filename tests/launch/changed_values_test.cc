@@ -10,7 +10,7 @@
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
 #include "tests/testing/testing.h"
-#include "worker/embedding/dense_file.h"
+#include "worker/embedding/worker_rows.h"
 
 namespace rowhouse {
 namespace {

@@ -12,7 +12,6 @@
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "common/wire/hello.h"
-#include "common/wire/prefetch.h"
 #include "common/wire/profile.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"

@@ -15,7 +15,7 @@
 
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
-#include "common/wire/prefetch.h"
+#include "common/wire/pull.h"
 #include "ps/cache/cache_ledger.h"
 #include "ps/shard/log_actions.h"
 #include "ps/shard/shard.h"

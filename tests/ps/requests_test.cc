@@ -1,7 +1,7 @@
 #include "ps/shard/requests.h"
 
 #include "common/wire/codec.h"
-#include "common/wire/prefetch.h"
+#include "common/wire/pull.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/shard_rooms.h"
 

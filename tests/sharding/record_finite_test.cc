@@ -1,10 +1,9 @@
-#include "sharding/rows/record_finite.h"
-
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_weights.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,10 +1,9 @@
 // The dense file comes back as it was made, and only into a model of its shape.
-#include "worker/embedding/dense_file.h"
-
 #include <algorithm>
 
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
+#include "worker/embedding/worker_rows.h"
 
 namespace rowhouse {
 namespace {

@@ -2,7 +2,7 @@
 #include "worker/client/ps_client.h"
 
 #include "common/wire/codec.h"
-#include "common/wire/prefetch.h"
+#include "common/wire/pull.h"
 #include "common/wire/push.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/frame_of.h"

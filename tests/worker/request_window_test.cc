@@ -1,6 +1,5 @@
-#include "worker/client/request_window.h"
-
 #include "tests/testing/testing.h"
+#include "worker/client/operation.h"
 
 namespace rowhouse {
 namespace {

@@ -1,8 +1,7 @@
-#include "worker/dense/xavier.h"
-
 #include <cmath>
 
 #include "tests/testing/testing.h"
+#include "worker/dense/dense_initialiser.h"
 
 namespace rowhouse {
 namespace {

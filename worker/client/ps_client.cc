@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/wire/codec.h"
-#include "common/wire/prefetch.h"
+#include "common/wire/pull.h"
 
 namespace rowhouse {
 namespace {

@@ -13,6 +13,7 @@
 // Threads:    one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,16 +30,28 @@
 #include "sharding/plans/plan.h"
 #include "sharding/plans/router.h"
 #include "worker/client/busy_wait.h"
-#include "worker/client/control_frames.h"
-#include "worker/client/moved_bytes.h"
 #include "worker/client/operation.h"
-#include "worker/client/pull_frames.h"
-#include "worker/client/push_frames.h"
+#include "worker/client/request_frames.h"
 #include "worker/client/row_frames.h"
 #include "worker/client/shard_address.h"
 #include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
+
+// Bytes of the frames that a client sent and took in.
+struct MovedBytes {
+  explicit MovedBytes(size_t shards) : by_shard(shards) {}
+
+  void Add(size_t shard, const Frames& frames) {
+    for (const Frame& frame : frames) {
+      all += frame.size();
+      by_shard[shard] += frame.size();
+    }
+  }
+
+  uint64_t all = 0;
+  std::vector<uint64_t> by_shard;  // of `all`
+};
 
 struct PsClientOptions {
   uint64_t job_id = 0;

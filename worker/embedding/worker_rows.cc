@@ -6,8 +6,8 @@
 
 #include "common/kernels/row_updates.h"
 #include "sharding/rows/initialiser.h"
-#include "sharding/rows/record_finite.h"
 #include "sharding/rows/record_update.h"
+#include "sharding/rows/record_weights.h"
 
 namespace rowhouse {
 
@@ -176,6 +176,28 @@ Status WorkerRows::Load(std::span<const float> saved) {
     from += table.records.size();
   }
   return OkStatus();
+}
+
+std::vector<float> MakeDenseFile(DenseParameters& parameters, DenseOptimizer& optimizer,
+                                 const WorkerRows& rows) {
+  std::vector<float> file(parameters.values().begin(), parameters.values().end());
+  file.insert(file.end(), optimizer.state().begin(), optimizer.state().end());
+  const std::vector<float> records = rows.Save();
+  file.insert(file.end(), records.begin(), records.end());
+  return file;
+}
+
+Status LoadDenseFile(std::span<const float> file, DenseParameters* parameters,
+                     DenseOptimizer* optimizer, WorkerRows* rows) {
+  const std::span<float> values = parameters->values(), state = optimizer->state();
+  const size_t wanted = values.size() + state.size() + rows->saved_floats();
+  if (file.size() != wanted) {
+    return CorruptionError("the saved dense part has {} floats, the model needs {}", file.size(),
+                           wanted);
+  }
+  std::ranges::copy(file.first(values.size()), values.begin());
+  std::ranges::copy(file.subspan(values.size(), state.size()), state.begin());
+  return rows->Load(file.subspan(values.size() + state.size()));
 }
 
 }  // namespace rowhouse

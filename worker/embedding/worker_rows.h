@@ -22,6 +22,8 @@
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
 #include "sharding/rows/rows_digest.h"
+#include "worker/dense/dense_optimizer.h"
+#include "worker/dense/dense_parameters.h"
 #include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
@@ -82,5 +84,20 @@ class WorkerRows {
   std::vector<int64_t> place_;  // of each physical table in tables_, or -1
   size_t allreduce_floats_ = 0;
 };
+
+// The dense file of a saved model, as floats in their order:
+//
+//   all dense parameters (worker/dense/dense_parameters.h)
+//   the state of the dense optimizer
+//   the records of rows on the workers
+//
+// Saved models hold this order: it never changes.
+std::vector<float> MakeDenseFile(DenseParameters& parameters, DenseOptimizer& optimizer,
+                                 const WorkerRows& rows);
+
+// Puts back what MakeDenseFile gave for the same model. kCorruption if the number of floats
+// differs.
+Status LoadDenseFile(std::span<const float> file, DenseParameters* parameters,
+                     DenseOptimizer* optimizer, WorkerRows* rows);
 
 }  // namespace rowhouse

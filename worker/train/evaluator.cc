@@ -9,12 +9,18 @@
 #include <numeric>
 #include <span>
 
-#include "worker/client/pulled_rows.h"
 #include "worker/embedding/slices.h"
 #include "worker/mpi/agreement.h"
 #include "worker/train/forward_pass.h"
 
 namespace rowhouse {
+
+Status PulledRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
+  if (worker_rows_ != nullptr) worker_rows_->Fill(rows);
+  client_.StartPull(steps_, /*eval=*/true, rows, bags);
+  return RunClient(client_, dialer_, clock_);
+}
+
 namespace {
 
 // Their sum over all samples does not depend on how workers divide the samples. Labels alone: which

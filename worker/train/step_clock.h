@@ -3,20 +3,64 @@
 // Threads: one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/phase_log.h"
-#include "common/thinned.h"
+#include "common/wire/message_log.h"
 #include "worker/client/ps_client.h"
 #include "worker/mpi/communicator.h"
-#include "worker/train/kept_times.h"
 #include "worker/train/step_phases.h"
 #include "worker/train/worker_steps.h"
 
 namespace rowhouse {
+
+// When a worker came to the allreduce of a step, and when it had the sums.
+struct AllreduceTimes {
+  uint64_t step = 0;
+  TimeNs begin = 0, end = 0;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(step, begin, end);
+  }
+};
+
+// What a worker of a profiled run keeps of its steps besides the spans of its phases, so that
+// waiting can be told from work once the times of all ranks are together.
+struct KeptTimes {
+  static constexpr size_t kMaxAllreduces = size_t{1} << 16;  // the first ones
+
+  std::vector<AllreduceTimes> allreduces;  // none of a worker that is alone
+  MessageLog messages;
+};
+
+// Thinned<T>: a bounded sample of a series that may go on for ever: all values as long as there are
+// fewer than kMax, then every second, every fourth, ... one, evenly over the whole series. Which
+// ones depends on their number alone.
+template <typename T>
+class Thinned {
+ public:
+  static constexpr size_t kMax = size_t{1} << 16;
+
+  void Add(T value) {
+    if (added_++ % every_ != 0) return;
+    values_.push_back(value);
+    if (values_.size() < kMax) return;
+    for (size_t i = 0; 2 * i < values_.size(); ++i) values_[i] = values_[2 * i];
+    values_.resize(kMax / 2);
+    every_ *= 2;
+  }
+  // In order.
+  const std::vector<T>& values() const { return values_; }
+
+ private:
+  std::vector<T> values_;
+  uint64_t added_ = 0, every_ = 1;
+};
 
 class StepClock {
  public:

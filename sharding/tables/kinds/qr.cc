@@ -12,7 +12,7 @@
 // Xavier's, as hpcaitech's.
 #include <cmath>
 
-#include "common/ceil_sqrt.h"
+#include "common/rounding.h"
 #include "sharding/tables/table_kind.h"
 
 namespace rowhouse {

@@ -1,4 +1,3 @@
-#include "sharding/plans/miss_ratio_curve.h"
 
 #include <gtest/gtest.h>
 
