@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/child_process.h"
 #include "common/temporary_directory.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/figures/report_file.h"
+#include "launch/hosts/child_process.h"
 
 namespace rowhouse {
 namespace {

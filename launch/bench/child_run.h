@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/child_process.h"
 #include "common/status.h"
+#include "launch/hosts/child_process.h"
 
 namespace rowhouse {
 

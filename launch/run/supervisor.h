@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "common/child_process.h"
 #include "common/status.h"
 #include "common/transport/security.h"
 #include "common/transport/tcp_socket.h"
+#include "launch/hosts/child_process.h"
 
 namespace rowhouse {
 

@@ -145,7 +145,7 @@ const std::vector<CallHome> kCallHomes = {
     {".dump(", "DumpJson, which never throws", {"common/json_text.cc"}},
     {"->dump(", "DumpJson, which never throws", {"common/json_text.cc"}},
     // A name is no proof that a directory is ours.
-    {"posix_spawn(", "ChildProcess", {"common/child_process.cc"}},
+    {"posix_spawn(", "ChildProcess", {"launch/hosts/child_process.cc"}},
     {"mkdtemp(", "TemporaryDirectory", {"common/temporary_directory.cc"}},
     {"temp_directory_path(", "TemporaryDirectory", {}},
 };
