@@ -1,35 +1,20 @@
 #include "common/digest.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <vector>
 
 #include "common/durable_file.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
-
 // Adds the bytes of the file, and returns their number.
 Result<uint64_t> AddFile(const std::string& path, Digester* digester) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return StatusFromErrno(errno, "open", path);
-  std::vector<char> piece(kPieceBytes);
   uint64_t bytes = 0;
-  ssize_t got = 0;
-  while ((got = ::read(fd, piece.data(), piece.size())) != 0) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    digester->Add({piece.data(), static_cast<size_t>(got)});
-    bytes += static_cast<uint64_t>(got);
-  }
-  const int error = errno;
-  ::close(fd);
-  if (got < 0) return StatusFromErrno(error, "read", path);
+  RETURN_IF_ERROR(ReadInPieces(path, [&](std::string_view piece) {
+    digester->Add(piece);
+    bytes += piece.size();
+    return OkStatus();
+  }));
   return bytes;
 }
 

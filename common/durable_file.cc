@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "common/new_file.h"
 
@@ -99,18 +100,28 @@ Status RenameDurably(const std::string& from, const std::string& to) {
   return SyncDirectory(ParentOf(to));
 }
 
-Result<std::string> ReadFile(const std::string& path) {
+Status ReadInPieces(const std::string& path,
+                    const std::function<Status(std::string_view piece)>& take) {
+  constexpr size_t kPieceBytes = size_t{1} << 18;
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return StatusFromErrno(errno, "read", path);
-  std::string text;
-  char buffer[16384];
+  const auto piece = std::make_unique_for_overwrite<char[]>(kPieceBytes);
   for (;;) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof(buffer));
+    const ssize_t got = ::read(file.get(), piece.get(), kPieceBytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return StatusFromErrno(errno, "read", path);
-    if (got == 0) return text;
-    text.append(buffer, static_cast<size_t>(got));
+    if (got == 0) return OkStatus();
+    RETURN_IF_ERROR(take({piece.get(), static_cast<size_t>(got)}));
   }
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::string text;
+  RETURN_IF_ERROR(ReadInPieces(path, [&text](std::string_view piece) {
+    text += piece;
+    return OkStatus();
+  }));
+  return text;
 }
 
 Status MakeDirectoryDurably(const std::string& path) {

@@ -5,6 +5,7 @@
 // may grow no further; else kIoError. Threads: any, one per path.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,9 @@ Status WriteFileDurably(const std::string& path, std::string_view text);
 Status WriteAll(int file, std::string_view bytes, const std::string& path);
 
 Result<std::string> ReadFile(const std::string& path);
+// Gives the bytes of a file to `take`, piece by piece. Errors of `take` end it.
+Status ReadInPieces(const std::string& path,
+                    const std::function<Status(std::string_view piece)>& take);
 
 // Makes `path` and its missing parents, and fsyncs each one's parent. OK if it exists already.
 Status MakeDirectoryDurably(const std::string& path);

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <random>
-#include <vector>
 
 #include "common/durable_file.h"
 
@@ -16,8 +15,6 @@ namespace rowhouse {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kCopiedPieceBytes = size_t{1} << 20;
 
 // Before the name is ".<16 digits>.tmp" long: names have at most 255 bytes.
 constexpr size_t kMaxOfName = 230;
@@ -27,24 +24,10 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-Status CopyInto(const std::string& source, NewFile& file) {
-  const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);
-  if (from < 0) return StatusFromErrno(errno, "open", source);
-  std::vector<char> piece(kCopiedPieceBytes);
-  Status copied;
-  for (ssize_t got = 1; copied.ok() && got != 0;) {
-    got = ::read(from, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    copied = got < 0 ? StatusFromErrno(errno, "read", source)
-                     : file.Append({piece.data(), static_cast<size_t>(got)});
-  }
-  ::close(from);
-  return copied;
-}
-
 Status Copy(const std::string& source, const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Make(path));
-  RETURN_IF_ERROR(CopyInto(source, *file));
+  RETURN_IF_ERROR(
+      ReadInPieces(source, [&file](std::string_view piece) { return file->Append(piece); }));
   return file->Commit();
 }
 
