@@ -1,12 +1,9 @@
 #include "launch/model/ckpt.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/figures/json_output.h"
-#include "launch/model/ckpt_actions.h"
 #include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_rows.h"
@@ -28,7 +25,7 @@ Result<Settings> SettingsOfModel(const Settings& given) {
 }
 
 Status Export(const Settings& given, const std::vector<std::string>& arguments,
-              const CkptFlags& flags, CkptFigures* found) {
+              const CkptFlags& flags, Figures* found) {
   Settings last = given;
   ASSIGN_OR_RETURN(const auto hold, UseLastSave(&last));
   ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(last));
@@ -50,7 +47,7 @@ Status Export(const Settings& given, const std::vector<std::string>& arguments,
 // `what`: row=NUMBER, a token of the data, or, of a model that has no preprocessing for the table,
 // a row's number.
 Status Inspect(const Settings& given, const SavedRows& model, const std::string& table,
-               const std::string& what, CkptFigures* found) {
+               const std::string& what, Figures* found) {
   constexpr std::string_view kRow = "row=";
   if (what.starts_with(kRow)) return InspectRow(model, table, what.substr(kRow.size()), found);
   ASSIGN_OR_RETURN(const std::shared_ptr<const Preprocessing> preprocessing,
@@ -87,15 +84,15 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     return UsageError("ckpt {} needs --model_dir=DIRECTORY of a saved model", action);
   }
   if (action == "export") {
-    CkptFigures found;
+    Figures found;
     RETURN_IF_ERROR(Export(settings, arguments, flags, &found));
-    return DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text);
+    return DeliverFigures(flags.json, found);
   }
   const auto carry = [&]() -> Status {
-    CkptFigures found;
+    Figures found;
     if (action == "verify") {
       const Status whole = VerifyModel(model_dir, settings.storage, &found);
-      RETURN_IF_ERROR(DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text));
+      RETURN_IF_ERROR(DeliverFigures(flags.json, found));
       return whole;
     }
     ASSIGN_OR_RETURN(const auto lock, action == "compact" ? LockModelForRun(model_dir)
@@ -110,7 +107,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
       RETURN_IF_ERROR(CompactShards(model_dir, model, settings.storage, flags.compression,
                                     /*prints=*/flags.json != kJsonToStdout, &found.json));
     }
-    return DeliverFigures(flags.json, DumpJson(found.json, 2) + "\n", found.text);
+    return DeliverFigures(flags.json, found);
   };
   return carry().Annotate("--model_dir=" + model_dir);
 }

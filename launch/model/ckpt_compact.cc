@@ -1,4 +1,3 @@
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 #include <vector>
 
 #include "common/counted.h"
-#include "launch/model/ckpt_actions.h"
+#include "launch/model/ckpt.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/store_environment.h"
 
@@ -42,7 +41,7 @@ Status KeepRowsKnown(const std::string& model_dir, const SavedRows& model,
   if (!are_named && manifest.rows_digest.empty()) {
     return CorruptionError("the manifest names neither rows nor their digest; put back a copy");
   }
-  CkptFigures found;
+  Figures found;
   found.json = {{"saves", nlohmann::ordered_json::array()}};
   RETURN_IF_ERROR(VerifySave(model_dir, storage, &found)
                       .Annotate("the rows that a compaction was cut off at are not as saved"));

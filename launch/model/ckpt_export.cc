@@ -1,15 +1,15 @@
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 
 #include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/new_file.h"
-#include "launch/model/ckpt_actions.h"
+#include "launch/model/ckpt.h"
 #include "launch/model/export_index.h"
 #include "launch/model/matrix_file.h"
 #include "launch/model/scoring_model.h"
@@ -81,7 +81,7 @@ class Exporter {
   Status CheckRoom() const;
   Status WriteTables();
   Status WriteDense();
-  Status WriteIndex();
+  Status WriteIndex() const { return WriteExportIndex(directory_, index_); }
 
   nlohmann::ordered_json Json() const;
 
@@ -91,6 +91,9 @@ class Exporter {
   }
   Status CheckNames(const std::vector<std::string>& known) const;
   std::string FileOf(const std::string& name) const { return name + "." + options_.format; }
+  // Makes the file of a matrix, whose values `append` gives, and notes its digest.
+  Status Write(ExportIndex::Matrix* matrix, bool is_vector,
+               const std::function<Status(MatrixFile* file)>& append);
   Status WriteLogical(size_t feature, MatrixFile* file);
   Status WriteStored(const TableSpec& table, MatrixFile* file);
 
@@ -132,12 +135,12 @@ Status Exporter::ListTables() {
     known.push_back(name);
     if (!IsAsked(name)) return;
     numbers_.push_back(number);
-    ExportIndex::Table& table = index_.tables.emplace_back();
-    table.name = name;
-    table.file = FileOf(file);
-    table.rows = rows;
-    table.dim = dim;
-    table.pooling = pooling;
+    index_.tables.push_back({.name = name,
+                             .file = FileOf(file),
+                             .contents = {},
+                             .rows = rows,
+                             .columns = dim,
+                             .pooling = pooling});
   };
   if (options_.is_stored) {
     for (const TableSpec& table : manifest.tables) {
@@ -155,41 +158,47 @@ Status Exporter::ListTables() {
 
 Status Exporter::CheckRoom() const {
   double bytes = 0.0;
-  const ExportIndex::Table* largest = nullptr;
-  for (const ExportIndex::Table& table : index_.tables) {
-    bytes += BytesOfMatrix(options_.format, table.rows, table.dim);
-    if (largest == nullptr || double{1} * static_cast<double>(table.rows) * table.dim >
-                                  double{1} * static_cast<double>(largest->rows) * largest->dim) {
-      largest = &table;
-    }
+  const auto values = [](const ExportIndex::Matrix& table) {
+    return static_cast<double>(table.rows) * table.columns;
+  };
+  for (const ExportIndex::Matrix& table : index_.tables) {
+    bytes += BytesOfMatrix(options_.format, table.rows, table.columns);
   }
   std::error_code error;
   const std::filesystem::space_info room = std::filesystem::space(directory_, error);
   if (error || bytes <= static_cast<double>(room.available)) return OkStatus();
+  const auto largest = std::ranges::max_element(index_.tables, {}, values);
   return UsageError(
       "--out={}: the tables would take {:.1f} GB (table \"{}\" has {} rows), and {:.1f} GB are "
-      "free "
-      "there; name fewer tables{}, or a larger disk",
+      "free there; name fewer tables{}, or a larger disk",
       options_.out, bytes / 1e9, largest->name, largest->rows,
       static_cast<double>(room.available) / 1e9,
       options_.is_stored ? "" : ", export the physical ones (--stored)");
 }
 
+Status Exporter::Write(ExportIndex::Matrix* matrix, bool is_vector,
+                       const std::function<Status(MatrixFile* file)>& append) {
+  const std::string path = directory_ + "/" + matrix->file;
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<MatrixFile> file,
+      MatrixFile::Create(path, options_.format, matrix->rows, matrix->columns, is_vector));
+  RETURN_IF_ERROR(append(file.get()));
+  RETURN_IF_ERROR(file->Finish());
+  ASSIGN_OR_RETURN(matrix->contents, DigestFile(path));
+  return OkStatus();
+}
+
 Status Exporter::WriteTables() {
   for (size_t i = 0; i < index_.tables.size(); ++i) {
-    ExportIndex::Table& table = index_.tables[i];
+    ExportIndex::Matrix& table = index_.tables[i];
     if (options_.prints) {
-      PrintClean("{}: {} x {} in {}\n", table.name, table.rows, table.dim, table.file);
+      PrintClean("{}: {} x {} in {}\n", table.name, table.rows, table.columns, table.file);
       std::fflush(stdout);
     }
-    ASSIGN_OR_RETURN(
-        const std::unique_ptr<MatrixFile> file,
-        MatrixFile::Create(directory_ + "/" + table.file, options_.format, table.rows, table.dim));
-    RETURN_IF_ERROR(options_.is_stored
-                        ? WriteStored(model_.manifest().tables[numbers_[i]], file.get())
-                        : WriteLogical(numbers_[i], file.get()));
-    RETURN_IF_ERROR(file->Finish());
-    ASSIGN_OR_RETURN(table.contents, DigestFile(directory_ + "/" + table.file));
+    RETURN_IF_ERROR(Write(&table, /*is_vector=*/false, [&](MatrixFile* file) {
+      return options_.is_stored ? WriteStored(model_.manifest().tables[numbers_[i]], file)
+                                : WriteLogical(numbers_[i], file);
+    }));
   }
   return OkStatus();
 }
@@ -233,23 +242,18 @@ Status Exporter::WriteDense() {
   DenseParameters& dense = forward_->dense();
   for (size_t b = 0; b < dense.blocks().size(); ++b) {
     const DenseParameters::Block& block = dense.blocks()[b];
-    index_.dense.push_back({.name = block.name,
-                            .file = FileOf(block.name),
-                            .rows = block.rows,
-                            .columns = block.columns});
+    ExportIndex::Matrix& matrix =
+        index_.dense.emplace_back(ExportIndex::Matrix{.name = block.name,
+                                                      .file = FileOf(block.name),
+                                                      .contents = {},
+                                                      .rows = block.rows,
+                                                      .columns = block.columns});
     const bool is_vector = block.columns == 1 && block.name.ends_with(".bias");
-    ASSIGN_OR_RETURN(const std::unique_ptr<MatrixFile> file,
-                     MatrixFile::Create(directory_ + "/" + index_.dense.back().file,
-                                        options_.format, block.rows, block.columns, is_vector));
-    RETURN_IF_ERROR(file->Append(dense.values(b)));
-    RETURN_IF_ERROR(file->Finish());
-    ASSIGN_OR_RETURN(index_.dense.back().contents,
-                     DigestFile(directory_ + "/" + index_.dense.back().file));
+    RETURN_IF_ERROR(
+        Write(&matrix, is_vector, [&](MatrixFile* file) { return file->Append(dense.values(b)); }));
   }
   return OkStatus();
 }
-
-Status Exporter::WriteIndex() { return WriteExportIndex(directory_, index_); }
 
 nlohmann::ordered_json Exporter::Json() const {
   nlohmann::ordered_json json = {{"out", options_.out},
@@ -257,9 +261,9 @@ nlohmann::ordered_json Exporter::Json() const {
                                  {"model_digest", index_.model_digest},
                                  {"steps", index_.steps},
                                  {"tables", nlohmann::ordered_json::array()}};
-  for (const ExportIndex::Table& table : index_.tables) {
+  for (const ExportIndex::Matrix& table : index_.tables) {
     json["tables"].push_back(
-        {{"name", table.name}, {"file", table.file}, {"rows", table.rows}, {"dim", table.dim}});
+        {{"name", table.name}, {"file", table.file}, {"rows", table.rows}, {"dim", table.columns}});
   }
   return json;
 }

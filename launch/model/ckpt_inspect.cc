@@ -6,7 +6,7 @@
 #include "common/counted.h"
 #include "common/nearest_name.h"
 #include "common/read_value.h"
-#include "launch/model/ckpt_actions.h"
+#include "launch/model/ckpt.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
@@ -44,7 +44,7 @@ Result<RowId> ReadRow(const std::string& text, const TableSpec& table) {
 }
 
 // Floats in lines, with as many digits as it takes to read them back.
-void PrintFloats(const char* head, std::span<const float> values, CkptFigures* out) {
+void PrintFloats(const char* head, std::span<const float> values, Figures* out) {
   std::string line = head;
   for (const float value : values) {
     const std::string text = fmt::format(" {}", value);
@@ -59,7 +59,7 @@ void PrintFloats(const char* head, std::span<const float> values, CkptFigures* o
 
 // `piece`: the JSON object of these columns.
 void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t first_column,
-                 const std::byte* record, nlohmann::ordered_json piece, CkptFigures* out) {
+                 const std::byte* record, nlohmann::ordered_json piece, Figures* out) {
   if (layout.dim != table.dim) {
     out->Say("columns {} to {}\n", first_column, first_column + layout.dim - 1);
   }
@@ -86,7 +86,7 @@ void PrintRecord(const TableSpec& table, const RecordLayout& layout, uint32_t fi
 
 // The value that a pull of a row without a record returns.
 Status PrintInitialValue(const TableSpec& table, const Optimizer& optimizer, RowId row,
-                         CkptFigures* out) {
+                         Figures* out) {
   ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open({table}));
   ASSIGN_OR_RETURN(const auto initialiser,
                    Initialisers().Make(table.initialiser, sources.ContextOf(table)));
@@ -106,7 +106,7 @@ Status PrintInitialValue(const TableSpec& table, const Optimizer& optimizer, Row
 }
 
 Status PrintRowOnWorkers(const SavedRows& model, const TableSpec& table, const RecordLayout& layout,
-                         RowId row, CkptFigures* out) {
+                         RowId row, Figures* out) {
   const std::string& file = model.manifest().dense.file;
   out->Say("on the workers, in {}\n", file);
   return model.ScanRowsOnWorkers(
@@ -142,7 +142,7 @@ Result<std::vector<RowSlice>> OpenRowSlices(const SavedRows& model, const TableS
   return slices_of_row;
 }
 
-void PrintHead(const Manifest& manifest, const TableSpec& table, RowId row, CkptFigures* out) {
+void PrintHead(const Manifest& manifest, const TableSpec& table, RowId row, Figures* out) {
   out->Say("table {} row {} of {}: {} x {}, {}, after {}\n", table.name, Raw(row), table.rows,
            table.dim, table.precision, table.optimizer, Counted(manifest.steps, "step"));
   out->json = {{"table", table.name},          {"row", Raw(row)},
@@ -154,7 +154,7 @@ void PrintHead(const Manifest& manifest, const TableSpec& table, RowId row, Ckpt
 }  // namespace
 
 Status InspectRow(const SavedRows& model, const std::string& name, const std::string& id,
-                  CkptFigures* out) {
+                  Figures* out) {
   const Manifest& manifest = model.manifest();
   ASSIGN_OR_RETURN(const TableSpec* table, FindTable(manifest.tables, name));
   ASSIGN_OR_RETURN(const RowId row, ReadRow(id, *table));
@@ -228,7 +228,7 @@ size_t ColumnOf(const Preprocessing& preprocessing, const std::string& table) {
 
 Status InspectToken(const SavedRows& model, const EmbeddingTables& tables,
                     const Preprocessing& preprocessing, const std::string& table,
-                    const std::string& token, CkptFigures* out) {
+                    const std::string& token, Figures* out) {
   const size_t number = ColumnOf(preprocessing, table);
   const Result<uint64_t> found = preprocessing.IdOf(number, token);
   if (found.status().code() == StatusCode::kNotFound) {
@@ -257,10 +257,10 @@ Status InspectToken(const SavedRows& model, const EmbeddingTables& tables,
     return OkStatus();
   }
   for (const PartRow& part : RowsOfId(*feature, id)) {
-    CkptFigures of_part;
+    Figures of_part;
     RETURN_IF_ERROR(InspectRow(model, tables.physical[Raw(part.table)].name,
                                std::to_string(part.row), &of_part));
-    out->text += of_part.text;
+    out->Append(FiguresAsText(of_part));
     out->json["rows"].push_back(std::move(of_part.json));
   }
   return OkStatus();

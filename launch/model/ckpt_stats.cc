@@ -4,7 +4,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/wire/control.h"
-#include "launch/model/ckpt_actions.h"
+#include "launch/model/ckpt.h"
 
 namespace rowhouse {
 namespace {
@@ -97,7 +97,7 @@ Result<std::vector<StoredBytes>> CountWorkers(const SavedRows& model) {
 // Adds a line for each table with rows at `place`; returns their sum.
 StoredBytes AddTables(const std::string& place, const std::vector<TableSpec>& tables,
                       const std::vector<StoredBytes>& counted, nlohmann::ordered_json* of_tables,
-                      CkptFigures* out) {
+                      Figures* out) {
   StoredBytes sum;
   *of_tables = nlohmann::ordered_json::array();
   for (const TableSpec& table : tables) {
@@ -121,7 +121,7 @@ nlohmann::ordered_json LevelsJson(const std::vector<RowStoreLevel>& levels) {
 
 }  // namespace
 
-Status CollectStats(const SavedRows& model, const std::string& model_dir, CkptFigures* out) {
+Status CollectStats(const SavedRows& model, const std::string& model_dir, Figures* out) {
   const Manifest& manifest = model.manifest();
   // Errors come before anything is printed.
   for (const SavedShard& saved : manifest.shards) {

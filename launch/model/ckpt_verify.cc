@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "common/counted.h"
-#include "launch/model/ckpt_actions.h"
+#include "launch/model/ckpt.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/model_lock.h"
@@ -25,7 +25,7 @@ struct Table {
 // One save of a model.
 class Save {
  public:
-  Save(std::string directory, const NodeOptions& storage, CkptFigures* out)
+  Save(std::string directory, const NodeOptions& storage, Figures* out)
       : directory_(std::move(directory)), storage_(storage), out_(*out) {}
 
   // OK, or the first fault; all are said.
@@ -43,7 +43,7 @@ class Save {
 
   const std::string directory_;
   const NodeOptions& storage_;
-  CkptFigures& out_;
+  Figures& out_;
   Manifest manifest_;
   std::vector<Table> tables_;
   RowsDigest digest_;
@@ -155,11 +155,11 @@ Status Save::Verify() {
 
 }  // namespace
 
-Status VerifySave(const std::string& directory, const NodeOptions& storage, CkptFigures* out) {
+Status VerifySave(const std::string& directory, const NodeOptions& storage, Figures* out) {
   return Save(directory, storage, out).Verify();
 }
 
-Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, CkptFigures* out) {
+Status VerifyModel(const std::string& model_dir, const NodeOptions& storage, Figures* out) {
   const std::vector<std::string> checkpoints = CheckpointDirectoriesOf(model_dir);
   if (!HasManifest(model_dir) && checkpoints.empty()) {
     return UsageError("{} holds no saved model; train with --model_dir", model_dir);

@@ -1,16 +1,15 @@
 #include "launch/model/export_index.h"
 
-#include <limits>
-
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "common/sealed_json.h"
+#include "launch/model/sealed_json.h"
 
 namespace rowhouse {
 namespace {
 
+using nlohmann::ordered_json;
+
 constexpr const char* kFileName = "/export.json";
-constexpr uint64_t kMaxDim = std::numeric_limits<uint32_t>::max();
 
 // A name that leads out of the directory would be followed.
 Status CheckFileName(const std::string& file) {
@@ -18,91 +17,73 @@ Status CheckFileName(const std::string& file) {
   return CorruptionError("\"{}\" is no file within the directory", file);
 }
 
-Result<FileDigest> ContentsOf(const nlohmann::json& json) {
-  FileDigest contents{.xxh3_128 = json.at("xxh3_128").get<std::string>()};
-  ASSIGN_OR_RETURN(contents.bytes, ReadJsonNumber(json.at("bytes"), "bytes", UINT64_MAX));
-  return contents;
+// The columns of a table are its "dim".
+constexpr const char* kTableColumns = "dim";
+constexpr const char* kDenseColumns = "columns";
+
+ordered_json MatricesToJson(const std::vector<ExportIndex::Matrix>& matrices, const char* columns) {
+  ordered_json list = ordered_json::array();
+  for (const ExportIndex::Matrix& matrix : matrices) {
+    list.push_back({{"name", matrix.name},
+                    {"file", matrix.file},
+                    {"bytes", matrix.contents.bytes},
+                    {"xxh3_128", matrix.contents.xxh3_128},
+                    {"rows", matrix.rows},
+                    {columns, matrix.columns}});
+    if (!matrix.pooling.empty()) list.back()["pooling"] = matrix.pooling;
+  }
+  return list;
+}
+
+Result<std::vector<ExportIndex::Matrix>> ParseMatrices(const nlohmann::json& list,
+                                                       const char* columns) {
+  std::vector<ExportIndex::Matrix> matrices;
+  for (const nlohmann::json& one : list) {
+    ExportIndex::Matrix& matrix = matrices.emplace_back();
+    matrix.name = one.at("name").get<std::string>();
+    matrix.file = one.at("file").get<std::string>();
+    RETURN_IF_ERROR(CheckFileName(matrix.file));
+    matrix.contents.xxh3_128 = one.at("xxh3_128").get<std::string>();
+    ASSIGN_OR_RETURN(matrix.contents.bytes, ReadJsonNumber(one.at("bytes"), "bytes", UINT64_MAX));
+    ASSIGN_OR_RETURN(matrix.rows, ReadJsonNumber(one.at("rows"), "rows", UINT64_MAX));
+    ASSIGN_OR_RETURN(const uint64_t number, ReadJsonNumber(one.at(columns), columns, UINT32_MAX));
+    matrix.columns = static_cast<uint32_t>(number);
+    matrix.pooling = one.value("pooling", "");
+  }
+  return matrices;
+}
+
+// Calls visit(key, member) for all of an index but its matrices.
+template <typename Index, typename Visit>
+void VisitFields(Index& index, Visit visit) {
+  visit("model_id", index.model_id);
+  visit("model_digest", index.model_digest);
+  visit("dense_digest", index.dense_digest);
+  visit("steps", index.steps);
+  visit("format", index.format);
+  visit("stored", index.is_stored);
+  visit("untrained", index.untrained);
+  visit("interaction", index.interaction);
+  visit("interaction_itself", index.interaction_itself);
+  visit("loss_threshold", index.loss_threshold);
 }
 
 Result<ExportIndex> ParseIndex(const nlohmann::json& json) {
   ExportIndex index;
-  const int version = json.at("format_version").get<int>();
-  if (version > ExportIndex::kFormatVersion) {
-    return UsageError("format version {} is newer than this program, which reads up to {}", version,
-                      ExportIndex::kFormatVersion);
-  }
-  if (version < ExportIndex::kFormatVersion) {
-    return UsageError("an older program wrote it, without digests of its files; export again");
-  }
-  index.model_id = json.at("model_id").get<std::string>();
-  index.model_digest = json.at("model_digest").get<std::string>();
-  index.dense_digest = json.at("dense_digest").get<std::string>();
-  ASSIGN_OR_RETURN(index.steps, ReadJsonNumber(json.at("steps"), "steps", UINT64_MAX));
-  index.format = json.at("format").get<std::string>();
-  index.is_stored = json.at("stored").get<bool>();
-  index.untrained = json.at("untrained").get<std::string>();
-  for (const nlohmann::json& one : json.at("tables")) {
-    ExportIndex::Table& table = index.tables.emplace_back();
-    table.name = one.at("name").get<std::string>();
-    table.file = one.at("file").get<std::string>();
-    RETURN_IF_ERROR(CheckFileName(table.file));
-    ASSIGN_OR_RETURN(table.contents, ContentsOf(one));
-    ASSIGN_OR_RETURN(table.rows, ReadJsonNumber(one.at("rows"), "rows", UINT64_MAX));
-    ASSIGN_OR_RETURN(const uint64_t dim, ReadJsonNumber(one.at("dim"), "dim", kMaxDim));
-    table.dim = static_cast<uint32_t>(dim);
-    table.pooling = one.value("pooling", "");
-  }
-  for (const nlohmann::json& one : json.at("dense")) {
-    ExportIndex::Dense& dense = index.dense.emplace_back();
-    dense.name = one.at("name").get<std::string>();
-    dense.file = one.at("file").get<std::string>();
-    RETURN_IF_ERROR(CheckFileName(dense.file));
-    ASSIGN_OR_RETURN(dense.contents, ContentsOf(one));
-    ASSIGN_OR_RETURN(const uint64_t rows, ReadJsonNumber(one.at("rows"), "rows", kMaxDim));
-    ASSIGN_OR_RETURN(const uint64_t columns, ReadJsonNumber(one.at("columns"), "columns", kMaxDim));
-    dense.rows = static_cast<uint32_t>(rows);
-    dense.columns = static_cast<uint32_t>(columns);
-  }
-  index.interaction = json.at("interaction").get<std::string>();
-  index.interaction_itself = json.at("interaction_itself").get<bool>();
-  index.loss_threshold = json.at("loss_threshold").get<double>();
+  RETURN_IF_ERROR(ReadJsonNumber(json.at("steps"), "steps", UINT64_MAX).status());
+  VisitFields(index, [&json](const char* key, auto& field) { json.at(key).get_to(field); });
+  ASSIGN_OR_RETURN(index.tables, ParseMatrices(json.at("tables"), kTableColumns));
+  ASSIGN_OR_RETURN(index.dense, ParseMatrices(json.at("dense"), kDenseColumns));
   return index;
 }
 
 }  // namespace
 
 Status WriteExportIndex(const std::string& directory, const ExportIndex& index) {
-  using OrderedJson = nlohmann::ordered_json;
-  OrderedJson json = {{"format_version", ExportIndex::kFormatVersion},
-                      {"model_id", index.model_id},
-                      {"model_digest", index.model_digest},
-                      {"dense_digest", index.dense_digest},
-                      {"steps", index.steps},
-                      {"format", index.format},
-                      {"stored", index.is_stored},
-                      {"untrained", index.untrained},
-                      {"interaction", index.interaction},
-                      {"interaction_itself", index.interaction_itself},
-                      {"loss_threshold", index.loss_threshold},
-                      {"tables", OrderedJson::array()},
-                      {"dense", OrderedJson::array()}};
-  for (const ExportIndex::Table& table : index.tables) {
-    json["tables"].push_back({{"name", table.name},
-                              {"file", table.file},
-                              {"bytes", table.contents.bytes},
-                              {"xxh3_128", table.contents.xxh3_128},
-                              {"rows", table.rows},
-                              {"dim", table.dim}});
-    if (!table.pooling.empty()) json["tables"].back()["pooling"] = table.pooling;
-  }
-  for (const ExportIndex::Dense& dense : index.dense) {
-    json["dense"].push_back({{"name", dense.name},
-                             {"file", dense.file},
-                             {"bytes", dense.contents.bytes},
-                             {"xxh3_128", dense.contents.xxh3_128},
-                             {"rows", dense.rows},
-                             {"columns", dense.columns}});
-  }
+  ordered_json json = {{"format_version", ExportIndex::kFormatVersion}};
+  VisitFields(index, [&json](const char* key, const auto& field) { json[key] = field; });
+  json["tables"] = MatricesToJson(index.tables, kTableColumns);
+  json["dense"] = MatricesToJson(index.dense, kDenseColumns);
   return WriteFileDurably(directory + kFileName, SealJson(JsonLines(json)));
 }
 
@@ -116,11 +97,9 @@ Result<ExportIndex> ReadExportIndex(const std::string& directory) {
   const Result<nlohmann::json> json = ParseJson(text.value());
   if (!json.ok()) return CorruptionError("{} {}", path, json.status().message());
   try {
-    // Other versions are refused.
-    if (IsSealed(text.value()) ||
-        json.value().at("format_version") == ExportIndex::kFormatVersion) {
-      RETURN_IF_ERROR(CheckSeal(text.value()).Annotate(path));
-    }
+    RETURN_IF_ERROR(CheckSealedVersion(json.value(), text.value(), ExportIndex::kFormatVersion,
+                                       "without digests of its files; export again")
+                        .Annotate(path));
     Result<ExportIndex> index = ParseIndex(json.value());
     if (!index.ok()) return index.status().Annotate(path);
     return index;

@@ -1,6 +1,6 @@
 // ExportIndex: what `ckpt export` wrote: export.json in the directory of the export. It lists every
-// file with its size and digest and ends with a digest of itself (common/sealed_json.h). Threads:
-// plain data.
+// file with its size and digest and ends with a digest of itself (launch/model/sealed_json.h).
+// Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,15 @@ namespace rowhouse {
 struct ExportIndex {
   static constexpr int kFormatVersion = 2;  // 1 had no digests
 
-  struct Table {
-    std::string name;
+  // A file of the export.
+  struct Matrix {
+    std::string name;  // of the table; of a dense parameter torch's: "bot_l.0.weight"
     std::string file;  // within the directory
     FileDigest contents;
     uint64_t rows = 0;
-    uint32_t dim = 0;
-    std::string pooling = {};  // of logical tables; "": as stored
-    bool operator==(const Table&) const = default;
-  };
-  struct Dense {
-    std::string name;  // torch's: "bot_l.0.weight"
-    std::string file;
-    FileDigest contents;
-    uint32_t rows = 0, columns = 0;
-    bool operator==(const Dense&) const = default;
+    uint32_t columns = 0;
+    std::string pooling = {};  // of logical tables; "": as stored, or dense
+    bool operator==(const Matrix&) const = default;
   };
 
   std::string model_id;
@@ -41,8 +35,8 @@ struct ExportIndex {
   std::string format;      // npy | tsv
   bool is_stored = false;  // physical tables as stored; false: logical ones as they are looked up
   std::string untrained;   // see UntrainedNames()
-  std::vector<Table> tables;
-  std::vector<Dense> dense;
+  std::vector<Matrix> tables;
+  std::vector<Matrix> dense;
   // Of the model, for programs that compute with the export.
   std::string interaction;
   bool interaction_itself = false;

@@ -11,7 +11,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/new_file.h"
-#include "common/sealed_json.h"
+#include "launch/model/sealed_json.h"
 
 namespace rowhouse {
 namespace {
@@ -105,27 +105,28 @@ Status ParseFiles(const nlohmann::json& json, Manifest* manifest) {
   return OkStatus();
 }
 
-// What it says of the data and the settings.
-Status ParseData(const nlohmann::json& json, Manifest* manifest) {
-  manifest->model_settings = json.at("model_settings").get<std::string>();
-  manifest->data_digest = json.at("data_digest").get<std::string>();
-  manifest->data_settings = json.at("data_settings").get<std::string>();
-  manifest->data_position = json.value("data_position", "");
-  ASSIGN_OR_RETURN(manifest->data_first_step,
-                   ReadJsonNumber(json.at("data_first_step"), "data_first_step", manifest->steps));
-  manifest->dense_digest = json.at("dense_digest").get<std::string>();
-  return ParseFiles(json.at("files"), manifest);
+// Calls visit(key, text) for each text of a manifest that is always there.
+template <typename AManifest, typename Visit>
+void VisitTexts(AManifest& manifest, Visit visit) {
+  visit("model_id", manifest.model_id);
+  visit("config_digest", manifest.config_digest);
+  visit("model_settings", manifest.model_settings);
+  visit("rows_digest", manifest.rows_digest);
+  visit("data_digest", manifest.data_digest);
+  visit("data_settings", manifest.data_settings);
+  visit("dense_digest", manifest.dense_digest);
 }
 
 Result<Manifest> ParseManifest(const nlohmann::json& json) {
   Manifest manifest;
-  manifest.model_id = json.at("model_id").get<std::string>();
-  manifest.config_digest = json.at("config_digest").get<std::string>();
+  VisitTexts(manifest, [&json](const char* key, std::string& text) { json.at(key).get_to(text); });
+  manifest.data_position = json.value("data_position", "");
   ASSIGN_OR_RETURN(manifest.steps, ReadJsonNumber(json.at("steps"), "steps", UINT64_MAX));
   ASSIGN_OR_RETURN(manifest.steps_per_epoch,
                    ReadJsonNumber(json.at("steps_per_epoch"), "steps_per_epoch", UINT64_MAX));
-  manifest.rows_digest = json.at("rows_digest").get<std::string>();
-  RETURN_IF_ERROR(ParseData(json, &manifest));
+  ASSIGN_OR_RETURN(manifest.data_first_step,
+                   ReadJsonNumber(json.at("data_first_step"), "data_first_step", manifest.steps));
+  RETURN_IF_ERROR(ParseFiles(json.at("files"), &manifest));
   ASSIGN_OR_RETURN(manifest.tables, TablesFromJson(json.at("tables")));
   RETURN_IF_ERROR(CheckOptimizers(manifest.tables));
   ASSIGN_OR_RETURN(manifest.plan, Plan::FromJson(json.at("plan"), manifest.tables));
@@ -137,26 +138,15 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
   return manifest;
 }
 
-// Of a newer program nothing is known, but that it seals what it writes.
 Status CheckVersion(const nlohmann::json& json, const std::string& text) {
   if (!json.is_object() || !json.contains("format_version")) {
     return CorruptionError(
         "is no manifest of a model of Rowhouse, as it has no format_version; if it is another "
         "program's, give another --model_dir");
   }
-  const int version = json.at("format_version").get<int>();
-  if (IsSealed(text) || version == Manifest::kFormatVersion) RETURN_IF_ERROR(CheckSeal(text));
-  if (version > Manifest::kFormatVersion) {
-    return UsageError("format version {} is newer than this program, which reads up to {}", version,
-                      Manifest::kFormatVersion);
-  }
-  if (version < Manifest::kFormatVersion) {
-    return UsageError(
-        "format version {} is of an earlier build, which saved models without digests of what "
-        "decides their scores; train anew, with --overwrite or into another --model_dir",
-        version);
-  }
-  return OkStatus();
+  return CheckSealedVersion(json, text, Manifest::kFormatVersion,
+                            "which saved models without digests of what decides their scores; "
+                            "train anew, with --overwrite or into another --model_dir");
 }
 
 }  // namespace
@@ -244,21 +234,15 @@ void RemoveEarlierFiles(const std::string& model_dir, const std::vector<std::str
 
 nlohmann::json ManifestToJson(const Manifest& manifest) {
   nlohmann::json json = {{"format_version", Manifest::kFormatVersion},
-                         {"model_id", manifest.model_id},
-                         {"config_digest", manifest.config_digest},
-                         {"model_settings", manifest.model_settings},
                          {"plan_digest", manifest.plan.digest()},
                          {"steps", manifest.steps},
                          {"steps_per_epoch", manifest.steps_per_epoch},
                          {"data_first_step", manifest.data_first_step},
-                         {"rows_digest", manifest.rows_digest},
-                         {"data_digest", manifest.data_digest},
-                         {"data_settings", manifest.data_settings},
                          {"tables", TablesToJson(manifest.tables)},
                          {"plan", manifest.plan.ToJson()},
                          {"shards", SavedShardsToJson(manifest.shards)},
-                         {"dense_digest", manifest.dense_digest},
                          {"files", FilesToJson(FilesOf(manifest))}};
+  VisitTexts(manifest, [&json](const char* key, const std::string& text) { json[key] = text; });
   if (!manifest.data_position.empty()) json["data_position"] = manifest.data_position;
   return json;
 }

@@ -84,12 +84,7 @@ Status MatrixFile::Append(std::span<const float> values) {
 }
 
 Status MatrixFile::WriteText() {
-  for (std::string_view rest = text_; !rest.empty();) {
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return StatusFromErrno(errno, "write", path_);
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
+  RETURN_IF_ERROR(WriteAll(fd_, text_, path_));
   text_.clear();
   return OkStatus();
 }

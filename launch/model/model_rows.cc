@@ -136,7 +136,7 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
                       asked);
   }
   for (const TableSpec& spec : specs_) {
-    const auto found = std::ranges::find(index.tables, spec.name, &ExportIndex::Table::name);
+    const auto found = std::ranges::find(index.tables, spec.name, &ExportIndex::Matrix::name);
     if (found == index.tables.end()) {
       return CorruptionError("export.json has no table \"{}\"", spec.name);
     }

@@ -17,7 +17,7 @@
 #include "launch/model/saved_weights.h"
 #include "ps/cache/page_memory.h"
 #include "worker/embedding/embedding.h"
-#include "worker/embedding/row_source.h"
+#include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
 

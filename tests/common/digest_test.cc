@@ -1,7 +1,6 @@
 #include "common/digest.h"
 
 #include "common/durable_file.h"
-#include "common/sealed_json.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -32,20 +31,6 @@ TEST(Digest, AFileIsComparedWithItsSizeAndDigest) {
   EXPECT_THAT(CheckFile(path, digest.bytes, DigestOf("")).ToString(), HasSubstr("its digest is"));
   EXPECT_FALSE(CheckFile(path, digest.bytes, "").ok());
   EXPECT_EQ(DigestFile(dir / "none").status().code(), StatusCode::kNotFound);
-}
-
-TEST(SealedJson, IsReadOnlyAsItWasWritten) {
-  const std::string sealed = SealJson("{\n \"a\": 1\n}\n");
-  EXPECT_TRUE(IsSealed(sealed));
-  EXPECT_FALSE(IsSealed("{\n \"a\": 1\n}\n"));
-  EXPECT_OK(CheckSeal(sealed));
-  for (size_t at = 0; at < sealed.size(); ++at) {
-    std::string changed = sealed;
-    changed[at] ^= 1;
-    EXPECT_FALSE(CheckSeal(changed).ok()) << at;
-  }
-  EXPECT_FALSE(CheckSeal(sealed + "\n").ok());
-  EXPECT_FALSE(CheckSeal("").ok());
 }
 
 }  // namespace

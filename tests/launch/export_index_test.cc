@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/sealed_json.h"
+#include "launch/model/sealed_json.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -19,7 +19,7 @@ ExportIndex Sample() {
       .format = "npy",
       .is_stored = true,
       .untrained = "mean",
-      .tables = {{.name = "t0", .file = "table-t0.npy", .rows = 7, .dim = 3, .pooling = "sum"}},
+      .tables = {{.name = "t0", .file = "table-t0.npy", .rows = 7, .columns = 3, .pooling = "sum"}},
       .dense = {{.name = "bot_l.0.weight", .file = "bot_l.0.weight.npy", .rows = 2, .columns = 5}},
       .interaction = "dot",
       .interaction_itself = true,

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "common/sealed_json.h"
+#include "launch/model/sealed_json.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
@@ -273,6 +273,18 @@ TEST(Manifest, TheNextSaveRemovesWhatACutOffOneLeft) {
   }
   EXPECT_TRUE(std::filesystem::exists(dir / "notes.txt"));
   EXPECT_OK(CheckModelFiles(dir.path(), ReadManifest(dir.path()).value()));
+}
+
+TEST(SealedJson, IsReadOnlyAsItWasWritten) {
+  const std::string sealed = SealJson("{\n \"a\": 1\n}\n");
+  EXPECT_OK(CheckSeal(sealed));
+  for (size_t at = 0; at < sealed.size(); ++at) {
+    std::string changed = sealed;
+    changed[at] ^= 1;
+    EXPECT_FALSE(CheckSeal(changed).ok()) << at;
+  }
+  EXPECT_FALSE(CheckSeal(sealed + "\n").ok());
+  EXPECT_FALSE(CheckSeal("").ok());
 }
 
 TEST(Manifest, JsonNestedWithoutEndIsCorruption) {

@@ -1,4 +1,6 @@
-#include "common/sealed_json.h"
+#include "launch/model/sealed_json.h"
+
+#include <nlohmann/json.hpp>
 
 #include "common/digest.h"
 
@@ -17,8 +19,6 @@ std::string SealJson(std::string_view text) {
                      DigestOf(text), kSealEnd);
 }
 
-bool IsSealed(std::string_view text) { return text.find(kKey) != text.npos; }
-
 Status CheckSeal(std::string_view text) {
   const size_t key = text.rfind(kKey);
   if (key != text.npos && text == SealJson(fmt::format("{}{}", text.substr(0, key), kObjectEnd))) {
@@ -26,6 +26,19 @@ Status CheckSeal(std::string_view text) {
   }
   return CorruptionError(
       "is not as it was written: the digest at its end is not that of its text; put back a copy");
+}
+
+Status CheckSealedVersion(const nlohmann::json& json, std::string_view text, int version,
+                          std::string_view older) {
+  const int found = json.at("format_version").get<int>();
+  const bool is_sealed = text.find(kKey) != text.npos;
+  if (is_sealed || found == version) RETURN_IF_ERROR(CheckSeal(text));
+  if (found > version) {
+    return UsageError("format version {} is newer than this program, which reads up to {}", found,
+                      version);
+  }
+  if (found == version) return OkStatus();
+  return UsageError("format version {} is of an earlier build, {}", found, older);
 }
 
 }  // namespace rowhouse
