@@ -1,30 +1,22 @@
 #include "common/status.h"
 
-namespace rowhouse {
+#include <iterator>
 
-std::string_view StatusCodeName(StatusCode code) {
-  switch (code) {
-    case StatusCode::kOk:
-      return "ok";
-    case StatusCode::kUsage:
-      return "usage";
-    case StatusCode::kNotFound:
-      return "not found";
-    case StatusCode::kCorruption:
-      return "corruption";
-    case StatusCode::kUnavailable:
-      return "unavailable";
-    case StatusCode::kDeadlineExceeded:
-      return "deadline exceeded";
-    case StatusCode::kResourceExhausted:
-      return "resource exhausted";
-    case StatusCode::kIoError:
-      return "io error";
-    case StatusCode::kInternal:
-      return "internal";
-  }
-  return "unknown";  // A code from a newer peer.
-}
+namespace rowhouse {
+namespace {
+
+// By number of the code.
+constexpr std::string_view kCodeNames[] = {"ok",
+                                           "usage",
+                                           "not found",
+                                           "corruption",
+                                           "unavailable",
+                                           "deadline exceeded",
+                                           "resource exhausted",
+                                           "io error",
+                                           "internal"};
+
+}  // namespace
 
 Status AsFaultOfTheWorld(const Status& status) {
   if (status.code() != StatusCode::kUsage) return status;
@@ -43,7 +35,10 @@ Status Status::Annotate(std::string_view context) const {
 
 std::string Status::ToString() const {
   if (ok()) return "ok";
-  return fmt::format("{}: {}", StatusCodeName(code_), message_);
+  const auto number = static_cast<size_t>(code_);
+  // A newer peer may have others.
+  return fmt::format("{}: {}", number < std::size(kCodeNames) ? kCodeNames[number] : "unknown",
+                     message_);
 }
 
 }  // namespace rowhouse

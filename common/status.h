@@ -28,8 +28,6 @@ enum class StatusCode : uint8_t {
   kInternal = 8,
 };
 
-std::string_view StatusCodeName(StatusCode code);
-
 class [[nodiscard]] Status {
  public:
   Status() = default;

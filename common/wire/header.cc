@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "common/crc32c.h"
 
@@ -46,51 +47,21 @@ uint32_t Checksum(std::span<const std::byte> header, std::span<const std::byte> 
 }  // namespace
 
 std::string_view MessageTypeName(MessageType type) {
-  switch (type) {
-    case MessageType::kHello:
-      return "hello";
-    case MessageType::kHelloReply:
-      return "hello reply";
-    case MessageType::kPull:
-      return "pull";
-    case MessageType::kPullReply:
-      return "pull reply";
-    case MessageType::kPush:
-      return "push";
-    case MessageType::kPushReply:
-      return "push reply";
-    case MessageType::kFlush:
-      return "flush";
-    case MessageType::kFlushReply:
-      return "flush reply";
-    case MessageType::kDigest:
-      return "digest";
-    case MessageType::kDigestReply:
-      return "digest reply";
-    case MessageType::kBye:
-      return "bye";
-    case MessageType::kByeReply:
-      return "bye reply";
-    case MessageType::kStats:
-      return "stats";
-    case MessageType::kStatsReply:
-      return "stats reply";
-    case MessageType::kError:
-      return "error";
-    case MessageType::kPrefetch:
-      return "prefetch";
-    case MessageType::kBusy:
-      return "busy";
-    case MessageType::kCheckpoint:
-      return "checkpoint";
-    case MessageType::kCheckpointReply:
-      return "checkpoint reply";
-    case MessageType::kProfile:
-      return "profile";
-    case MessageType::kProfileReply:
-      return "profile reply";
-  }
-  return "unknown";
+  // By number; 15 and 16 are not used any more.
+  static constexpr std::string_view kNames[] = {"unknown",      "hello",
+                                                "hello reply",  "pull",
+                                                "pull reply",   "push",
+                                                "push reply",   "flush",
+                                                "flush reply",  "digest",
+                                                "digest reply", "bye",
+                                                "bye reply",    "stats",
+                                                "stats reply",  "unknown",
+                                                "unknown",      "error",
+                                                "prefetch",     "busy",
+                                                "checkpoint",   "checkpoint reply",
+                                                "profile",      "profile reply"};
+  const auto number = static_cast<size_t>(type);
+  return number < std::size(kNames) ? kNames[number] : "unknown";
 }
 
 Frame EncodeHeader(const Header& header, std::span<const std::byte> body) {
