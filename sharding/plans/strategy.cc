@@ -82,6 +82,17 @@ double LookupsOf(const StrategyRequest& request, size_t t) {
   return request.lookups.empty() ? 1.0 : request.lookups[t];
 }
 
+void PlaceRanges(const StrategyRequest& request, size_t t, std::span<const uint64_t> cuts,
+                 Placed* placed) {
+  for (uint32_t p = 0; p < request.shards; ++p) {
+    if (cuts[p] == cuts[p + 1]) continue;
+    const auto shard = static_cast<uint32_t>((p + t) % request.shards);
+    Slice& slice = placed->slices.emplace_back(WholeTable(request.tables[t], ShardId{shard}));
+    slice.row_begin = cuts[p];
+    slice.row_end = cuts[p + 1];
+  }
+}
+
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner) {
   Placed placed;
   for (size_t t = 0; t < request.tables.size(); ++t) {

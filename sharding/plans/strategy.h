@@ -115,6 +115,11 @@ Status CheckColumnCuts(const StrategyRequest& request);
 // Lookups of request.tables[t]: as counted, if all tables were; else as the request says.
 double LookupsOf(const StrategyRequest& request, size_t t);
 
+// Adds the ranges of request.tables[t]: rows [cuts[p], cuts[p + 1]) go to shard (p + t) mod shards,
+// if there are any. Requires shards + 1 cuts.
+void PlaceRanges(const StrategyRequest& request, size_t t, std::span<const uint64_t> cuts,
+                 Placed* placed);
+
 // Each table whole on owner[i].
 Placed PlaceWhole(const StrategyRequest& request, std::span<const ShardId> owner);
 

@@ -1,5 +1,6 @@
 #include "sharding/rows/optimizer.h"
 
+#include <algorithm>
 #include <map>
 
 namespace rowhouse {
@@ -25,6 +26,8 @@ Registry<Optimizer, OptimizerOptions>& Optimizers() {
   static Registry<Optimizer, OptimizerOptions> registry("optimizer");
   return registry;
 }
+
+void Optimizer::InitState(std::span<float> state) const { std::ranges::fill(state, 0.0f); }
 
 StateShape StateShapeOf(const Optimizer& optimizer) {
   const size_t one = optimizer.state_floats(1);

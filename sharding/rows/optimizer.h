@@ -38,8 +38,9 @@ class Optimizer {
   // Floats of state beside a row of `dim` weights.
   virtual size_t state_floats(size_t dim) const = 0;
 
-  // Writes the initial state of a row. Requires state.size() == state_floats(dim).
-  virtual void InitState(std::span<float> state) const = 0;
+  // Writes the initial state of a row: zeros, unless a member says otherwise. Requires
+  // state.size() == state_floats(dim).
+  virtual void InitState(std::span<float> state) const;
 
   // Updates one row with its gradient, summed over all workers. Called once for each touched row
   // and step, also if the gradient is zero. gradient.size() == weights.size() == dim.

@@ -18,6 +18,10 @@ void TableKind::Assign(std::span<const uint64_t>, std::span<uint32_t> groups) co
   std::fill(groups.begin(), groups.end(), 0u);
 }
 
+void TableKind::Resolve(size_t, std::span<const uint64_t> ids, std::span<uint64_t> rows) const {
+  std::copy(ids.begin(), ids.end(), rows.begin());
+}
+
 KindRegistry& TableKinds() {
   static KindRegistry registry("table kind");
   return registry;

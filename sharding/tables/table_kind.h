@@ -71,16 +71,18 @@ class TableKind {
  public:
   virtual ~TableKind() = default;
 
-  virtual const KindLayout& layout() const = 0;
+  const KindLayout& layout() const { return layout_; }
 
   // groups[i] = the group that ids[i] is in. Requires as Resolve.
   virtual void Assign(std::span<const uint64_t> ids, std::span<uint32_t> groups) const;
 
   // rows[i] = the row of tables[parts[part]] that part `part` of ids[i] is.
   // Requires every id < rows of the logical table and in the group of the part, and
-  // rows.size() == ids.size().
-  virtual void Resolve(size_t part, std::span<const uint64_t> ids,
-                       std::span<uint64_t> rows) const = 0;
+  // rows.size() == ids.size(). Unless a member says otherwise, id i is row i of its only part.
+  virtual void Resolve(size_t part, std::span<const uint64_t> ids, std::span<uint64_t> rows) const;
+
+ protected:
+  KindLayout layout_;  // a member fills it when it is made
 };
 
 struct KindContext {

@@ -21,13 +21,11 @@ class Folded final : public TableKind {
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
 
-  const KindLayout& layout() const override { return layout_; }
   void Resolve(size_t, std::span<const uint64_t> ids, std::span<uint64_t> rows) const override {
     for (size_t i = 0; i < ids.size(); ++i) rows[i] = ids[i] / fold_;
   }
 
  private:
-  KindLayout layout_;
   uint64_t fold_ = 2;
 };
 

@@ -49,19 +49,19 @@ class GreedyByCost final : public ShardingStrategy {
   }
 };
 
-double Columns(const StrategyRequest& request, size_t t) { return request.tables[t].dim; }
+double CostByColumns(const StrategyRequest& request, size_t t) { return request.tables[t].dim; }
 
-double Lookups(const StrategyRequest& request, size_t t) {
+double CostByLookups(const StrategyRequest& request, size_t t) {
   return LookupsOf(request, t) * request.tables[t].dim;
 }
 
-double SizedLookups(const StrategyRequest& request, size_t t) {
-  return Lookups(request, t) * std::log10(static_cast<double>(request.tables[t].rows));
+double CostBySize(const StrategyRequest& request, size_t t) {
+  return CostByLookups(request, t) * std::log10(static_cast<double>(request.tables[t].rows));
 }
 
-REGISTER_MEMBER(AddShardingStrategy<GreedyByCost<&Columns>>("dim_greedy", {}));
-REGISTER_MEMBER(AddShardingStrategy<GreedyByCost<&Lookups>>("lookup_greedy", {}));
-REGISTER_MEMBER(AddShardingStrategy<GreedyByCost<&SizedLookups>>("size_lookup_greedy", {}));
+REGISTER_MEMBER(AddShardingStrategy<GreedyByCost<&CostByColumns>>("dim_greedy", {}));
+REGISTER_MEMBER(AddShardingStrategy<GreedyByCost<&CostByLookups>>("lookup_greedy", {}));
+REGISTER_MEMBER(AddShardingStrategy<GreedyByCost<&CostBySize>>("size_lookup_greedy", {}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -4,6 +4,13 @@
 // Range p of the t-th table placed so goes to shard (p + t) mod shards, so that the first rows of
 // all tables, often the hottest, do not meet on one shard. A table with fewer rows than shards has
 // nothing on some of them.
+//
+// row_wise_hashed: the same over a scattered row order (sharding/plans/row_order.h), so that
+// neighbouring rows lie on different shards: ids numbered by popularity or time load all shards
+// alike. Each table is scattered differently.
+#include <xxhash.h>
+
+#include "common/random.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
@@ -24,19 +31,31 @@ class RowWise final : public ShardingStrategy {
       }
       const std::vector<uint64_t> cuts =
           CutsByCapacity(table.rows, {.shards = request.shards, .capacities = capacities});
-      for (uint32_t p = 0; p < request.shards; ++p) {
-        if (cuts[p] == cuts[p + 1]) continue;
-        Slice slice = WholeTable(table, ShardId{static_cast<uint32_t>((p + t) % request.shards)});
-        slice.row_begin = cuts[p];
-        slice.row_end = cuts[p + 1];
-        placed.slices.push_back(slice);
-      }
+      PlaceRanges(request, t, cuts, &placed);
+    }
+    return placed;
+  }
+};
+
+class RowWiseHashed final : public ShardingStrategy {
+ public:
+  std::vector<std::string> settings() const override { return {"capacities", "strategy_seed"}; }
+
+  Result<Placed> Place(const StrategyRequest& request) const override {
+    ASSIGN_OR_RETURN(Placed placed, RowWise().Place(request));
+    for (const TableSpec& table : request.tables) {
+      const uint64_t name = XXH3_64bits(table.name.data(), table.name.size());
+      placed.placements.push_back(
+          {.table = table.id,
+           .order = RowOrder::Scattered(table.rows, MixKey(request.options.seed, name)),
+           .worker_rows = {}});
     }
     return placed;
   }
 };
 
 REGISTER_MEMBER(AddShardingStrategy<RowWise>("row_wise", {.divides_tables = true}));
+REGISTER_MEMBER(AddShardingStrategy<RowWiseHashed>("row_wise_hashed", {.divides_tables = true}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -132,13 +132,7 @@ class SkewAware final : public ShardingStrategy {
       std::vector<double> mine = shares;
       std::ranges::rotate(mine, mine.begin() + static_cast<std::ptrdiff_t>(t % mine.size()));
       const std::vector<uint64_t> cuts = Weights(*accesses[t], hot[t]).Cut(mine);
-      for (uint32_t p = 0; p < request.shards; ++p) {
-        if (cuts[p] == cuts[p + 1]) continue;
-        Slice slice = WholeTable(table, ShardId{static_cast<uint32_t>((p + t) % request.shards)});
-        slice.row_begin = cuts[p];
-        slice.row_end = cuts[p + 1];
-        placed.slices.push_back(slice);
-      }
+      PlaceRanges(request, t, cuts, &placed);
     }
     return placed;
   }

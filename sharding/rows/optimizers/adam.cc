@@ -1,15 +1,16 @@
-// Adam (Kingma & Ba, 2015; torch's Adam, t = step + 1), for rows:
+// Adam for rows (Kingma & Ba, 2015), t = step + 1, in two forms:
 //   m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g*g
-//   w -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon).
+//   adam (torch's Adam):
+//     w -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+//   lazy_adam (torch's SparseAdam):
+//     w -= learning_rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon)
 //
-// Lazy: m and v are those of dense Adam, for which a step that does not touch the row has gradient
-// zero: at the next touch they are first multiplied by beta1^k and beta2^k for the k steps missed.
-// The weight moves only in steps that touch the row; dense Adam would go on moving it by what is
-// left of m. lazy_adam is the form in which m and v stay as they are, too.
-// State: m, then v. Epsilon's own value is 1e-8. weight_decay is L2
-// (sharding/rows/decayed_gradient.h), as torch's Adam, in steps that touch the row.
-#include <algorithm>
-
+// Lazy: t counts the steps of the run, and w of a row changes only in steps that touch it; dense
+// Adam would go on moving it by what is left of m. In lazy_adam so do m and v. In adam these are
+// those of dense Adam, for which a step that does not touch the row has gradient zero: at the next
+// touch they are first multiplied by beta1^k and beta2^k for the k steps missed. State: m, then v.
+// Epsilon's own value is 1e-8. weight_decay is L2 (sharding/rows/decayed_gradient.h), in steps that
+// touch the row; torch's SparseAdam has none.
 #include "sharding/rows/adam_factors.h"
 #include "sharding/rows/decayed_gradient.h"
 #include "sharding/rows/optimizer.h"
@@ -17,6 +18,7 @@
 namespace rowhouse {
 namespace {
 
+template <bool kIsLazy>
 class Adam final : public Optimizer {
  public:
   static constexpr OptimizerOptionMember kTakes[] = {
@@ -25,24 +27,27 @@ class Adam final : public Optimizer {
   explicit Adam(const OptimizerOptions& options) : options_(options) {}
 
   size_t state_floats(size_t dim) const override { return 2 * dim; }
-  void InitState(std::span<float> state) const override {
-    std::fill(state.begin(), state.end(), 0.0f);
-  }
   void Apply(const StepContext& step, std::span<const float> gradient, std::span<float> weights,
              std::span<float> state) const override {
     const DecayedGradient decayed(options_.weight_decay, gradient, weights);
-    AdamFactors factors = AdamFactorsOf(options_, step.learning_rate, step.step);
-    factors.keep_mean = static_cast<float>(Power(double{options_.beta1}, step.missed_steps));
-    factors.keep_square = static_cast<float>(Power(double{options_.beta2}, step.missed_steps));
-    AdamUpdate(factors, decayed.values(), weights, state.first(weights.size()),
+    AdamUpdate(FactorsOf(step), decayed.values(), weights, state.first(weights.size()),
                state.subspan(weights.size()));
   }
 
  private:
+  AdamFactors FactorsOf(const StepContext& step) const {
+    if (kIsLazy) return SparseAdamFactorsOf(options_, step.learning_rate, step.step);
+    AdamFactors factors = AdamFactorsOf(options_, step.learning_rate, step.step);
+    factors.keep_mean = static_cast<float>(Power(double{options_.beta1}, step.missed_steps));
+    factors.keep_square = static_cast<float>(Power(double{options_.beta2}, step.missed_steps));
+    return factors;
+  }
+
   const OptimizerOptions options_;
 };
 
-REGISTER_MEMBER(AddOptimizer<Adam>("adam"));
+REGISTER_MEMBER(AddOptimizer<Adam<false>>("adam"));
+REGISTER_MEMBER(AddOptimizer<Adam<true>>("lazy_adam"));
 
 }  // namespace
 }  // namespace rowhouse

@@ -3,8 +3,6 @@
 // Lazy: the velocity is stored with the row and changes only in steps that touch the row. It does
 // not fade meanwhile, and the row does not coast on it.
 // weight_decay is L2 (sharding/rows/decayed_gradient.h) and so part of the velocity, as in torch.
-#include <algorithm>
-
 #include "common/kernels/row_updates.h"
 #include "sharding/rows/decayed_gradient.h"
 #include "sharding/rows/optimizer.h"
@@ -19,9 +17,6 @@ class Momentum final : public Optimizer {
   explicit Momentum(const OptimizerOptions& options) : options_(options) {}
 
   size_t state_floats(size_t dim) const override { return dim; }
-  void InitState(std::span<float> state) const override {
-    std::fill(state.begin(), state.end(), 0.0f);
-  }
   void Apply(const StepContext& step, std::span<const float> gradient, std::span<float> weights,
              std::span<float> state) const override {
     const DecayedGradient decayed(options_.weight_decay, gradient, weights);

@@ -14,7 +14,6 @@ class Sgd final : public Optimizer {
   explicit Sgd(const OptimizerOptions& options) : options_(options) {}
 
   size_t state_floats(size_t) const override { return 0; }
-  void InitState(std::span<float> state) const override { CHECK(state.empty()); }
   void Apply(const StepContext& step, std::span<const float> gradient, std::span<float> weights,
              std::span<float> state) const override {
     CHECK(state.empty());

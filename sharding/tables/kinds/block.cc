@@ -27,14 +27,6 @@ class Block final : public TableKind {
                      .projects = width != table.dim};
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
-
-  const KindLayout& layout() const override { return layout_; }
-  void Resolve(size_t, std::span<const uint64_t> ids, std::span<uint64_t> rows) const override {
-    std::copy(ids.begin(), ids.end(), rows.begin());
-  }
-
- private:
-  KindLayout layout_;
 };
 
 // Rows of full width save nothing: where the default has them, a quarter of the width.

@@ -38,7 +38,6 @@ class Compositional final : public TableKind {
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
 
-  const KindLayout& layout() const override { return layout_; }
   void Resolve(size_t part, std::span<const uint64_t> ids,
                std::span<uint64_t> rows) const override {
     const bool is_last = part + 1 == divisors_.size();
@@ -62,7 +61,6 @@ class Compositional final : public TableKind {
     return std::max<uint64_t>(base, 2);
   }
 
-  KindLayout layout_;
   uint64_t base_ = 2;
   std::vector<uint64_t> divisors_;  // base^part
 };

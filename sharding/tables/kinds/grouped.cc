@@ -82,8 +82,6 @@ class Grouped final : public TableKind {
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
 
-  const KindLayout& layout() const override { return layout_; }
-
   void Assign(std::span<const uint64_t> ids, std::span<uint32_t> groups) const override {
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto after = std::upper_bound(begins_.begin(), begins_.end(), ids[i]);
@@ -201,7 +199,6 @@ class Grouped final : public TableKind {
     layout_.tables.push_back(std::move(physical));
   }
 
-  KindLayout layout_;
   bool is_qr_ = false;
   std::vector<uint64_t> begins_;  // row_begin of each piece, ascending
   std::vector<Piece> pieces_;     // one a group that the table has ids in

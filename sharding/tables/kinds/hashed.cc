@@ -47,14 +47,12 @@ class Hashed final : public TableKind {
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
 
-  const KindLayout& layout() const override { return layout_; }
   void Resolve(size_t part, std::span<const uint64_t> ids,
                std::span<uint64_t> rows) const override {
     for (size_t i = 0; i < ids.size(); ++i) rows[i] = HashedRow(ids[i], seeds_[part], buckets_);
   }
 
  private:
-  KindLayout layout_;
   uint64_t buckets_ = 1;
   std::vector<uint64_t> seeds_;
 };

@@ -60,11 +60,6 @@ class Mixed final : public TableKind {
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
 
-  const KindLayout& layout() const override { return layout_; }
-  void Resolve(size_t, std::span<const uint64_t> ids, std::span<uint64_t> rows) const override {
-    std::copy(ids.begin(), ids.end(), rows.begin());
-  }
-
  private:
   static Result<uint32_t> DimByRule(const KindContext& context, const MixedOptions& mine) {
     std::vector<uint64_t> rows;
@@ -94,8 +89,6 @@ class Mixed final : public TableKind {
                                                               .lookups = lookups});
     return std::min(dims[place], context.table.dim);
   }
-
-  KindLayout layout_;
 };
 
 std::vector<KindOptions> MixedSizes(uint32_t dim, const KindOptions& of_model) {

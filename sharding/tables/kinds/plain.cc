@@ -21,14 +21,6 @@ class Plain final : public TableKind {
         .tables = {physical}, .parts = {0}, .width = table.dim, .out_width = table.dim};
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
-
-  const KindLayout& layout() const override { return layout_; }
-  void Resolve(size_t, std::span<const uint64_t> ids, std::span<uint64_t> rows) const override {
-    std::copy(ids.begin(), ids.end(), rows.begin());
-  }
-
- private:
-  KindLayout layout_;
 };
 
 REGISTER_MEMBER(AddTableKind("plain", {.options = {"share"}, .has_row_for_each_id = true},

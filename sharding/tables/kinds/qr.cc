@@ -51,7 +51,6 @@ class QuotientRemainder final : public TableKind {
     return Result<std::unique_ptr<TableKind>>(std::move(kind));
   }
 
-  const KindLayout& layout() const override { return layout_; }
   void Resolve(size_t part, std::span<const uint64_t> ids,
                std::span<uint64_t> rows) const override {
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -60,7 +59,6 @@ class QuotientRemainder final : public TableKind {
   }
 
  private:
-  KindLayout layout_;
   uint64_t collisions_ = 1;
 };
 
