@@ -2,7 +2,7 @@
 // how many.
 //
 // All shards ask once a round, in the same training steps. When the last of them has asked, the
-// ledger decides what every slice should have (ps/cache/cache_budget.h). A shard that asks is told
+// ledger decides what every slice should have (SplitBudget). A shard that asks is told
 // which bytes to give back. It shrinks its caches, asks again and reports what they hold now; only
 // then does the ledger grant these bytes to others. So the shards together never hold more than the
 // budget, and no shard waits for another.
@@ -11,13 +11,50 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
 #include "common/mutex.h"
-#include "ps/cache/cache_budget.h"
 
 namespace rowhouse {
+
+// ---- What every table should have ---------------------------------------------------------------
+//
+// A node's bytes for cached rows are divided among its tables so that the fewest accesses miss,
+// given each table's miss ratio as a function of its cache size (sharding/plans/reuse_sampler.h).
+//
+// Bytes go, one after the other, where they save most misses. Each table's hits are replaced by
+// their upper concave hull, for which this greedy division is optimal (Suh, Devadas and Rudolph,
+// 2001; Talus, Beckmann and Sanchez, 2015, say why hulls). Moving rows costs reads, so small gains
+// move nothing.
+//
+// Until accesses are known, bytes lie as the plan says (sharding/plans/cache_division.h).
+struct TableDemand {
+  uint64_t bytes = 0;                                          // of all its rows
+  uint64_t least_bytes = 0;                                    // it keeps at least these
+  uint64_t most_bytes = std::numeric_limits<uint64_t>::max();  // it may have at most these
+  uint64_t row_bytes = 1;                                      // of one cached row, > 0
+  double accesses = 0.0;                                       // as the reuse sampler weighs them
+  std::function<double(double cache_rows)> miss_ratio;         // falls with rows, [0, 1]
+  uint64_t has_bytes = 0;                                      // now
+};
+
+// Expected misses over all tables with these bytes each.
+double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector<uint64_t>& bytes);
+
+// Bytes of each table: at most what all its rows take and most_bytes; at least least_bytes, as far
+// as the budget allows. The sum is at most `budget`, and less only if no table needs more.
+// Deterministic.
+std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64_t budget);
+
+// As SplitBudget, but the tables keep the bytes that they have now if a new division would save
+// less than the share `least_saving` of the misses that are predicted for the present one. If the
+// tables exceed the budget, it is always divided anew, at once. Otherwise at most about
+// `most_moved` bytes move in one call; the next call moves on.
+std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_t budget,
+                                 double least_saving = 0.05,
+                                 uint64_t most_moved = std::numeric_limits<uint64_t>::max());
 
 // What a shard reports.
 struct CacheDemands {

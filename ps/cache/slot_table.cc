@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-#include "ps/cache/cache_shape.h"
+#include "ps/cache/cache_places.h"
 
 namespace rowhouse {
 

@@ -10,6 +10,9 @@
 // Threads: one at a time.
 #pragma once
 
+#include <emmintrin.h>
+
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,16 +21,121 @@
 #include <span>
 #include <vector>
 
+#include "common/random.h"
 #include "common/types.h"
 #include "ps/cache/cache_places.h"
 #include "ps/cache/page_memory.h"
-#include "ps/cache/slot_index.h"
 #include "ps/cache/slot_records.h"
 #include "ps/cache/slot_word.h"
-#include "ps/cache/tag_match.h"
 #include "sharding/plans/row_order.h"
 
 namespace rowhouse {
+
+// SlotIndex: a hash table from tag to slot, for fully associative caches. Open addressing with
+// linear probing; at least two entries of 4 bytes for each slot. Erasing closes the gap (Knuth,
+// TAOCP 3, algorithm 6.4 R), so there are no tombstones.
+//
+// Tags stay in the cache: `tag_of(slot)` returns that of a slot in the index.
+class SlotIndex {
+ public:
+  static constexpr uint32_t kNone = ~uint32_t{0};
+
+  // Requires slots < 2^31.
+  explicit SlotIndex(uint64_t slots) : entries_(std::bit_ceil(2 * slots), kNone) {}
+
+  size_t bytes() const { return entries_.size() * sizeof(uint32_t); }
+
+  // kNone if no slot in the index has the tag.
+  template <typename TagOf>
+  uint32_t Find(uint64_t tag, const TagOf& tag_of) const {
+    for (size_t i = Home(tag); entries_[i] != kNone; i = Next(i)) {
+      if (tag_of(entries_[i]) == tag) return entries_[i];
+    }
+    return kNone;
+  }
+
+  // Prefetches the memory that Find of this tag reads first.
+  void Prefetch(uint64_t tag) const { __builtin_prefetch(&entries_[Home(tag)]); }
+
+  // Requires that the tag is not there.
+  void Insert(uint64_t tag, uint32_t slot) {
+    size_t i = Home(tag);
+    while (entries_[i] != kNone) i = Next(i);
+    entries_[i] = slot;
+  }
+
+  // Requires that the slot is there; its tag is still the one it was inserted under.
+  template <typename TagOf>
+  void Erase(uint32_t slot, const TagOf& tag_of) {
+    size_t hole = Home(tag_of(slot));
+    while (entries_[hole] != slot) hole = Next(hole);
+    for (size_t i = Next(hole); entries_[i] != kNone; i = Next(i)) {
+      // An entry may move to the hole unless its home lies behind the hole, cyclically.
+      const size_t home = Home(tag_of(entries_[i]));
+      if (((i - home) & (entries_.size() - 1)) >= ((i - hole) & (entries_.size() - 1))) {
+        entries_[hole] = entries_[i];
+        hole = i;
+      }
+    }
+    entries_[hole] = kNone;
+  }
+
+ private:
+  size_t Home(uint64_t tag) const { return Mix64(tag) & (entries_.size() - 1); }
+  size_t Next(size_t i) const { return (i + 1) & (entries_.size() - 1); }
+
+  std::vector<uint32_t> entries_;
+};
+
+// Compares 16 tags with one: bit i of the result says whether tags[i] equals it.
+//
+// The tags of a set are adjacent, so comparing one cache line of 64 bytes finds a row. The scalar
+// and the SSE2 form give the same bits; the scalar one runs on other CPUs and in the test.
+inline constexpr size_t kTagsPerMatch = 16;
+
+inline uint32_t MatchTagsScalar(const uint32_t* tags, uint32_t wanted) {
+  uint32_t mask = 0;
+  for (size_t i = 0; i < kTagsPerMatch; ++i) mask |= static_cast<uint32_t>(tags[i] == wanted) << i;
+  return mask;
+}
+
+// Reads 16 tags, of any alignment.
+inline uint32_t MatchTags(const uint32_t* tags, uint32_t wanted) {
+#ifdef __SSE2__
+  const auto* lanes = reinterpret_cast<const __m128i*>(tags);
+  const __m128i all = _mm_set1_epi32(static_cast<int>(wanted));
+  // Each compare gives four words of ones or zeros; packing twice leaves a byte of each.
+  const __m128i low = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_loadu_si128(lanes), all),
+                                      _mm_cmpeq_epi32(_mm_loadu_si128(lanes + 1), all));
+  const __m128i high = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_loadu_si128(lanes + 2), all),
+                                       _mm_cmpeq_epi32(_mm_loadu_si128(lanes + 3), all));
+  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+#else
+  return MatchTagsScalar(tags, wanted);
+#endif
+}
+
+// Bit i of the result is bit 24 of words[i] (the lowest bit of its highest byte), for 16 words.
+inline uint32_t HighByteLowBitsScalar(const uint32_t* words) {
+  uint32_t mask = 0;
+  for (size_t i = 0; i < kTagsPerMatch; ++i) mask |= (words[i] >> 24 & 1) << i;
+  return mask;
+}
+
+inline uint32_t HighByteLowBits(const uint32_t* words) {
+#ifdef __SSE2__
+  const auto* lanes = reinterpret_cast<const __m128i*>(words);
+  uint32_t mask = 0;
+  for (int lane = 0; lane < 4; ++lane) {
+    // That bit becomes the sign.
+    const __m128i signs = _mm_slli_epi32(_mm_loadu_si128(lanes + lane), 7);
+    mask |= static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(signs))) << (4 * lane);
+  }
+  return mask;
+#else
+  return HighByteLowBitsScalar(words);
+#endif
+}
 
 struct SlotTableOptions {
   RowOrder order;              // of the table

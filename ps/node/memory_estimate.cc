@@ -6,7 +6,6 @@
 
 #include "common/counted.h"
 #include "ps/cache/cache_places.h"
-#include "ps/cache/cache_shape.h"
 #include "ps/shard/memory_budget.h"
 #include "ps/shard/shard_options.h"
 #include "ps/store/store_key.h"

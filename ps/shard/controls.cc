@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/store/written_rows_file.h"
+#include "ps/store/written_rows.h"
 
 namespace rowhouse {
 

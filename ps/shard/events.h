@@ -19,7 +19,6 @@
 #include "ps/cache/cache_ledger.h"
 #include "ps/log/push_log.h"
 #include "ps/store/row_store.h"
-#include "ps/store/store_batch.h"
 
 namespace rowhouse {
 
@@ -113,7 +112,7 @@ struct SyncStore {  // makes all writes so far survive a crash
   uint64_t steps = 0;
   // True: STATE.json then says that the directory has the rows as they are after `steps` steps.
   bool is_clean = true;
-  // Kept beside the rows (ps/store/written_rows_file.h); "": nothing is.
+  // Kept beside the rows (ps/store/written_rows.h); "": nothing is.
   std::string written_rows = {};
 };
 // Appends a push to the log. Log actions keep their order; they run beside the store's.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,11 +16,19 @@
 #include "common/mutex.h"
 #include "common/transport/transport.h"
 #include "ps/cache/cache_ledger.h"
+#include "ps/log/push_log.h"
+#include "ps/shard/events.h"
 #include "ps/shard/shard.h"
-#include "ps/shard/shard_phases.h"
+#include "ps/shard/shard_state.h"
 #include "ps/shard/shard_store.h"
 
 namespace rowhouse {
+
+// Carries out the first of these log actions, on the shard's log thread. A TruncateLog is carried
+// out alone; an AppendLog together with the AppendLogs of the same lap that directly follow it, so
+// that pushes that came together share one sync. Returns one event for each action carried out. If
+// there was no room, nothing was done, and the one event returned has kResourceExhausted.
+std::vector<ShardEvent> CarryOutLogActions(PushLog& log, std::span<const ShardAction> actions);
 
 // Makes the shard's listener; called on the thread that will use it.
 using ListenerFactory = std::function<Result<std::unique_ptr<Listener>>()>;

@@ -8,7 +8,7 @@
 #include "ps/shard/process_memory.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
-#include "ps/store/written_rows_file.h"
+#include "ps/store/written_rows.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 

@@ -11,7 +11,7 @@
 
 #include "common/digest.h"
 #include "common/durable_file.h"
-#include "ps/store/written_rows_file.h"
+#include "ps/store/written_rows.h"
 
 namespace rowhouse {
 namespace {

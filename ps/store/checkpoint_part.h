@@ -4,7 +4,7 @@
 //   <row_dir>/checkpoints/step-1200/shard-0003/
 //       rows/          a RocksDB checkpoint: the .sst files are hard links of the store's files
 //       OWNER.json, STATE.json   (directory_state.h); the state is "clean" after 1200 steps
-//       written_rows   (written_rows_file.h), where the shard keeps it
+//       written_rows   (written_rows.h), where the shard keeps it
 //   <row_dir>/checkpoints/step-1200/shard-0003.tmp   the same, while it is made
 //
 // A part is renamed into place when all of it is on disk. It is whole if its checksum is the one

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <rocksdb/db.h>
+#include <rocksdb/status.h>
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
@@ -17,6 +19,18 @@
 #include "ps/store/store_environment.h"
 
 namespace rowhouse {
+
+// What RocksDB's errors mean to an operator: the Status of an operation `what` on the database in
+// `path`: kResourceExhausted for a full disk, kCorruption for damage, else kIoError.
+Status Translate(const rocksdb::Status& status, const std::string& path, std::string_view what);
+
+// Of opening it: kUsage for what the operator can mend.
+Status TranslateOpen(const rocksdb::Status& status, const std::string& path);
+
+// RocksDB takes no lock for reading, and would see files vanish: kUsage if another process has the
+// database open for writing. This only queries the lock, so that several may read. (Closing the
+// file would drop a lock of this process, which must not have the rows open.)
+Status CheckNotInUse(const std::string& path);
 
 class RowDatabase {
  public:

@@ -160,4 +160,18 @@ StoreRegistry& RowStores();
 Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,
                        std::string_view where);
 
+// Reads and writes of one slice's rows: values that go from a shard to its I/O thread and back.
+struct StoreRead {
+  StoreSlice slice;
+  std::vector<RowId> rows;
+  std::vector<std::byte> records;  // rows x slice.record_bytes, filled by the store
+  std::vector<size_t> missing;     // indices of rows that are not stored, ascending
+};
+
+struct StoreWrite {
+  StoreSlice slice;
+  std::vector<RowId> rows;         // unique
+  std::vector<std::byte> records;  // rows x slice.record_bytes
+};
+
 }  // namespace rowhouse

@@ -14,8 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "common/status.h"
 #include "ps/cache/page_memory.h"
+#include "ps/store/row_store.h"
 
 namespace rowhouse {
 
@@ -43,7 +46,7 @@ class WrittenRows {
   uint64_t added() const { return added_; }
   size_t memory_bytes() const { return bytes_; }  // of a full set
 
-  // The set as bytes, for ps/store/written_rows_file.h. SetBytes requires bytes().size() bytes of a
+  // The set as bytes, for the file. SetBytes requires bytes().size() bytes of a
   // set made with the same arguments.
   std::span<const std::byte> bytes() const { return {memory_.data(), bytes_}; }
   void SetBytes(std::span<const std::byte> bytes, uint64_t added);
@@ -55,5 +58,42 @@ class WrittenRows {
   uint64_t added_ = 0;
   PageMemory memory_;
 };
+
+// ---- In a file ----------------------------------------------------------------------------------
+//
+// A shard's sets of written rows are kept beside its store, so that opening it again needs no scan.
+// Little-endian:
+//
+//   magic "RHWROWS1", u64 XXH3-64 of the stamp, u64 sets; of each set: u32 table, u32 first column,
+//   u64 first position, u64 rows, u64 added, u64 bytes; the bytes of all sets; u32 crc32c of all
+//   before
+//
+// The file is a hint. The stamp is RowStore::stamp() when it was written; after another Put the
+// file is stale. If it is missing, torn, stale or of other sets, the rows are scanned instead.
+// Threads: one per path.
+
+// Its name in a shard's directory.
+inline constexpr const char* kWrittenRowsFile = "/written_rows";
+
+// The written rows of one slice, whose first row has position first_position in its table.
+struct WrittenSlice {
+  TableId table{};
+  uint16_t first_column = 0;
+  uint64_t first_position = 0;
+  WrittenRows* rows = nullptr;
+};
+
+// The bytes of the file for these sets as they are now. Stamp and checksum are missing, because
+// only the store knows the stamp; SaveWrittenRows adds them. Takes as much memory as the sets.
+std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices);
+
+// Completes the image and replaces the file atomically. Requires a stamp.
+Status SaveWrittenRows(const std::string& path, const std::string& stamp, std::string image);
+
+// Fills the sets from the file. On any error the sets are unchanged: kNotFound if there is no file;
+// kCorruption if it is not whole; kUsage if its stamp is not `stamp`, if `stamp` is "", or if its
+// sets are not these, made with the same arguments.
+Status LoadWrittenRows(const std::string& path, const std::string& stamp,
+                       std::span<const WrittenSlice> slices);
 
 }  // namespace rowhouse

@@ -1,6 +1,6 @@
 // How a shard's bytes for cached rows are divided among its slices when it opens. What the plan
 // says comes first (TablePlacement::cache_share); the rest is dealt equally. Later the bytes move
-// to where they save most misses (ps/cache/cache_budget.h). The shard, the estimate of its memory
+// to where they save most misses (ps/cache/cache_ledger.h). The shard, the estimate of its memory
 // and the cost model divide by the same function.
 //
 // Threads: pure functions.

@@ -1,5 +1,3 @@
-#include "ps/cache/cache_budget.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <numeric>
 
 #include "common/random.h"
+#include "ps/cache/cache_ledger.h"
 #include "sharding/plans/reuse_sampler.h"
 #include "tests/testing/testing.h"
 

@@ -8,8 +8,7 @@
 
 #include "ps/cache/cache_places.h"
 #include "ps/cache/row_access_counts.h"
-#include "ps/cache/slot_index.h"
-#include "ps/cache/tag_match.h"
+#include "ps/cache/slot_table.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

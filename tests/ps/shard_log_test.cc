@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ps/shard/log_actions.h"
+#include "ps/shard/shard_runner.h"
 #include "tests/testing/push_log_reader.h"
 #include "tests/testing/shard_with_store.h"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/durable_file.h"
-#include "ps/store/written_rows_file.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

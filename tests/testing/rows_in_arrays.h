@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "worker/embedding/row_source.h"
+#include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
 

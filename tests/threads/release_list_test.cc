@@ -1,7 +1,6 @@
-#include "common/transport/release_list.h"
-
 #include <thread>
 
+#include "common/transport/zeromq_context.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

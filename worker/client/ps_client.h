@@ -29,7 +29,6 @@
 #include "common/wire/message_log.h"
 #include "sharding/plans/plan.h"
 #include "sharding/plans/router.h"
-#include "worker/client/busy_wait.h"
 #include "worker/client/operation.h"
 #include "worker/client/request_frames.h"
 #include "worker/client/row_frames.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/kernels/embedding_bag.h"
+#include "common/status.h"
 #include "common/types.h"
 
 namespace rowhouse {
@@ -40,6 +41,24 @@ struct BagBatch {
   std::vector<float> gradients;     // bags x dim: of each lookup of the bag, before its weight
 
   size_t bags() const { return offsets.size() - 1; }
+};
+
+// RowSource: where the rows of a batch come from when a model is only evaluated: the shards of a
+// run, the files of a saved model, tables in memory.
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+
+  // Writes the values of every row of `rows`, the pooled vectors of every bag of `bags` and, for
+  // bags with pooling max, their winners. Blocks until they are there. A row that no step has
+  // updated has its initial value. Changes nothing at the source: no row is created, counted as
+  // accessed, or brought into a cache.
+  //
+  // The batches are as EmbeddingLayer::Prepare leaves them. A source that cannot pool is used with
+  // an EmbeddingLayer that pools every bag itself, so that `bags` is empty.
+  //
+  // On an error the values are undefined. Threads: one call at a time.
+  virtual Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) = 0;
 };
 
 }  // namespace rowhouse

@@ -14,7 +14,7 @@
 #include "worker/client/ps_client.h"
 #include "worker/data/dataset.h"
 #include "worker/data/metrics.h"
-#include "worker/embedding/row_source.h"
+#include "worker/embedding/row_batch.h"
 #include "worker/embedding/worker_rows.h"
 #include "worker/mpi/communicator.h"
 #include "worker/train/training_step.h"

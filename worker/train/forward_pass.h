@@ -18,7 +18,7 @@
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/dlrm_model.h"
 #include "worker/embedding/embedding.h"
-#include "worker/embedding/row_source.h"
+#include "worker/embedding/row_batch.h"
 #include "worker/embedding/slices.h"
 #include "worker/train/step_phases.h"
 

@@ -10,13 +10,32 @@
 
 #include "common/clock.h"
 #include "common/phase_log.h"
+#include "common/status.h"
 #include "common/wire/message_log.h"
 #include "worker/client/ps_client.h"
 #include "worker/mpi/communicator.h"
 #include "worker/train/step_phases.h"
-#include "worker/train/worker_steps.h"
 
 namespace rowhouse {
+
+// What the training steps of one worker took. All workers tell each other at the end of training,
+// as plain bytes.
+struct WorkerSteps {
+  double median_seconds = 0.0;  // of a step
+  StepPhases phases;            // seconds of all steps
+};
+
+struct StepsOfAll {
+  std::vector<WorkerSteps> workers;  // by rank
+  // Of frames to and from each shard in steps, over all workers.
+  std::vector<uint64_t> shard_wire_bytes;
+};
+
+// Collective: every worker gives its own and has those of all. kInternal if workers know different
+// numbers of shards.
+Result<StepsOfAll> GatherSteps(const WorkerSteps& mine,
+                               const std::vector<uint64_t>& my_shard_wire_bytes,
+                               Communicator& workers);
 
 // When a worker came to the allreduce of a step, and when it had the sums.
 struct AllreduceTimes {

@@ -27,7 +27,6 @@
 #include "worker/train/lookahead.h"
 #include "worker/train/step_clock.h"
 #include "worker/train/training_step.h"
-#include "worker/train/worker_steps.h"
 
 namespace rowhouse {
 

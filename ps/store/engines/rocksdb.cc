@@ -23,7 +23,6 @@
 #include "ps/store/rocksdb_database.h"
 #include "ps/store/rocksdb_events.h"
 #include "ps/store/rocksdb_options.h"
-#include "ps/store/rocksdb_status.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "ps/store/store_key.h"

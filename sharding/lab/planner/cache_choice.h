@@ -1,6 +1,6 @@
 // CacheChoice: how the caches of a plan's shards are divided among its tables so that the fewest
 // rows are read from the store. As the shards divide them when they know the accesses
-// (ps/cache/cache_budget.h), but from the workload, before the run begins.
+// (ps/cache/cache_ledger.h), but from the workload, before the run begins.
 //
 // Threads: pure functions.
 #pragma once

@@ -43,7 +43,7 @@ struct TableDecision {
   bool pools_on_shards = false;
   uint32_t hot_rows = 0;  // on the workers
   // Of all PS nodes' caches, as the run begins; nodes move them later, by what they measure
-  // (ps/cache/cache_budget.h).
+  // (ps/cache/cache_ledger.h).
   double cache_bytes = 0;
   std::optional<double> cache_share;  // of each of its shards' caches, if the plan says it
   // Milliseconds of a step that the table costs by the machine's kernels if the shards share its

@@ -1,4 +1,4 @@
-#include "ps/cache/cache_shape.h"
+#include "ps/cache/cache_places.h"
 
 #include <glog/logging.h>
 
