@@ -86,7 +86,10 @@ class CachePolicy {
   virtual size_t Choose(std::span<const CachedRow> rows) = 0;
 };
 
-Registry<CachePolicy, CachePolicyOptions, Retention>& CachePolicies();
+inline Registry<CachePolicy, CachePolicyOptions, Retention>& CachePolicies() {
+  static Registry<CachePolicy, CachePolicyOptions, Retention> registry("cache policy");
+  return registry;
+}
 
 // The best of those measured (docs/caches.md, "Measured").
 inline constexpr const char* kDefaultCachePolicy = "lrfu";

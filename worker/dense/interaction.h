@@ -55,6 +55,9 @@ struct InteractionDeclaration {
 };
 
 using InteractionRegistry = Registry<Interaction, InteractionOptions, InteractionDeclaration>;
-InteractionRegistry& Interactions();
+inline InteractionRegistry& Interactions() {
+  static InteractionRegistry registry("interaction");
+  return registry;
+}
 
 }  // namespace rowhouse
