@@ -69,7 +69,7 @@ class DirectoryStream final : public SampleStream {
     }
     if (block_ == data_->blocks()) return false;
     const uint64_t count = std::min(kSamplesOfPiece, data_->samples_of(block_) - next_);
-    piece->name = NameOf(data_->first_sample(block_) + next_, count);
+    piece->name = NameOf(data_->first_samples()[block_] + next_, count);
     piece->read = [this, block = block_, first = next_, count](Batch* batch,
                                                                std::vector<std::string>*) {
       return Read(block, first, count, batch);

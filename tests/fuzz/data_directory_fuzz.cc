@@ -8,9 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "worker/data/blocks/block_view.h"
+#include "worker/data/blocks/block.h"
 #include "worker/data/blocks/data_description.h"
-#include "worker/data/blocks/encoded_block.h"
 
 namespace rowhouse {
 namespace {

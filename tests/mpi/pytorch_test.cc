@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "tests/testing/process.h"
+#include "worker/data/blocks/block.h"
 #include "worker/data/blocks/data_writer.h"
-#include "worker/data/blocks/encoded_block.h"
 #include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {

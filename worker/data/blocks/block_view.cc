@@ -1,20 +1,49 @@
-#include "worker/data/blocks/block_view.h"
-
 #include <algorithm>
-#include <cmath>
-#include <type_traits>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "worker/data/blocks/block.h"
 
 namespace rowhouse {
 namespace {
 
+// An unsigned number of Width bytes. Reads no byte behind it.
+template <int Width>
+uint64_t LoadNumber(const std::byte* at) {
+  if constexpr (Width == 0) {
+    return 0;
+  } else if constexpr (Width == 3) {
+    return LoadNumber<2>(at) | LoadNumber<1>(at + 2) << 16;
+  } else if constexpr (Width == 5 || Width == 6 || Width == 7) {
+    return LoadNumber<4>(at) | LoadNumber<Width - 4>(at + 4) << 32;
+  } else {
+    uint64_t value = 0;
+    std::memcpy(&value, at, Width);
+    return value;
+  }
+}
+
+// Calls `function` with an integral_constant of `width`. Requires width in 0 .. 8.
+template <typename Function>
+void WithWidth(uint8_t width, Function function) {
+  [&]<int... kWidths>(std::integer_sequence<int, kWidths...>) {
+    ((kWidths == width ? function(std::integral_constant<int, kWidths>()) : void()), ...);
+  }
+  (std::make_integer_sequence<int, 9>());
+}
+
+BlockArray ArrayAt(std::span<const std::byte> block, size_t number) {
+  BlockArray array;
+  std::memcpy(&array, block.data() + sizeof(BlockHeader) + number * sizeof(array), sizeof(array));
+  return array;
+}
+
 // One array of a block whose bounds have been checked.
 class ArrayView {
  public:
-  ArrayView(std::span<const std::byte> block, size_t number) {
-    std::memcpy(&array_, block.data() + sizeof(BlockHeader) + number * sizeof(BlockArray),
-                sizeof(array_));
-    data_ = block.data() + array_.offset;
-  }
+  ArrayView(std::span<const std::byte> block, size_t number)
+      : array_(ArrayAt(block, number)), data_(block.data() + array_.offset) {}
 
   uint32_t count() const { return array_.count; }
   uint64_t base() const { return array_.base; }
@@ -62,12 +91,13 @@ class ArrayView {
     return value;
   }
 
-  BlockArray array_;
-  const std::byte* data_;
+  const BlockArray array_;
+  const std::byte* const data_;
 };
 
-// ---- Checks
-// --------------------------------------------------------------------------------------
+// ---- Checks ---------------------------------------------------------------------------------
+
+constexpr float kMax = std::numeric_limits<float>::max();
 
 // What an array may be.
 enum class Kind { kInteger, kFloat };
@@ -89,8 +119,7 @@ Status CheckEncoding(const BlockArray& array, Kind kind) {
 }
 
 Status CheckArray(std::span<const std::byte> block, size_t number, Kind kind, uint64_t count) {
-  BlockArray array;
-  std::memcpy(&array, block.data() + sizeof(BlockHeader) + number * sizeof(array), sizeof(array));
+  const BlockArray array = ArrayAt(block, number);
   RETURN_IF_ERROR(CheckEncoding(array, kind));
   if (array.count != count) {
     return UsageError("it has {} values, expected {}", array.count, count);
@@ -113,8 +142,7 @@ Status CheckFloats(std::span<const std::byte> block, size_t number, uint64_t cou
   const ArrayView array(block, number);
   if (array.has(ArrayEncoding::kFloatDictionary)) {
     // Entries that no value uses may be anything; numbers beyond the entries are not read.
-    BlockArray facts;
-    std::memcpy(&facts, block.data() + sizeof(BlockHeader) + number * sizeof(facts), sizeof(facts));
+    const BlockArray facts = ArrayAt(block, number);
     const std::byte* numbers = block.data() + facts.offset + 4 * facts.base;
     uint64_t largest = 0;
     for (uint32_t i = 0; i < facts.count && facts.width > 0; ++i) {
@@ -171,12 +199,8 @@ Status CheckColumn(const DataColumns& columns, size_t column, uint64_t samples,
   uint64_t ids = 0;
   RETURN_IF_ERROR(CheckOffsets(bytes, numbers.OffsetsOf(column), samples, &ids));
   RETURN_IF_ERROR(CheckIds(bytes, numbers.IdsOf(column), ids, columns.rows[column]));
-  BlockArray weights;
-  std::memcpy(&weights,
-              bytes.data() + sizeof(BlockHeader) + numbers.IdWeightsOf(column) * sizeof(weights),
-              sizeof(weights));
-  constexpr float kMax = std::numeric_limits<float>::max();
-  return CheckFloats(bytes, numbers.IdWeightsOf(column), weights.count == 0 ? 0 : ids, -kMax, kMax)
+  const size_t weights = numbers.IdWeightsOf(column);
+  return CheckFloats(bytes, weights, ArrayAt(bytes, weights).count == 0 ? 0 : ids, -kMax, kMax)
       .Annotate("weights");
 }
 
@@ -203,7 +227,6 @@ Status CheckHeader(const DataColumns& columns, uint64_t samples, std::span<const
 }  // namespace
 
 Status CheckBlock(const DataColumns& columns, uint64_t samples, std::span<const std::byte> bytes) {
-  constexpr float kMax = std::numeric_limits<float>::max();
   RETURN_IF_ERROR(CheckHeader(columns, samples, bytes));
   const ArrayNumbers numbers(columns);
   RETURN_IF_ERROR(
@@ -223,8 +246,7 @@ Status CheckBlock(const DataColumns& columns, uint64_t samples, std::span<const 
   return OkStatus();
 }
 
-// ---- Reading
-// -------------------------------------------------------------------------------------
+// ---- Reading --------------------------------------------------------------------------------
 
 namespace {
 

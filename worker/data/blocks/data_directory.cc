@@ -3,13 +3,10 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <numeric>
 
 #include "common/durable_file.h"
-#include "common/mapped_file.h"
-#include "worker/data/blocks/block_view.h"
 
 namespace rowhouse {
 namespace {
@@ -41,125 +38,6 @@ void AppendRuns(const DataColumns& columns, std::span<const Run> runs, size_t co
     for (const Run& run : runs) run.view.AppendBags(k, run.samples, &batch->features[k]);
   }
 }
-
-class Directory final : public DataDirectory {
- public:
-  Directory(std::string path, DataDescription description,
-            std::shared_ptr<const MappedFile> samples)
-      : path_(std::move(path)),
-        description_(std::move(description)),
-        numbers_(description_.columns),
-        file_(std::move(samples)),
-        is_checked_(description_.blocks.size()) {
-    first_samples_.push_back(0);
-    for (const BlockPlace& block : description_.blocks) {
-      first_samples_.push_back(first_samples_.back() + block.samples);
-    }
-  }
-
-  const std::string& path() const override { return path_; }
-  const DataDescription& description() const override { return description_; }
-  uint64_t first_sample(size_t block) const override { return first_samples_[block]; }
-
-  SamplePlace PlaceOf(uint64_t sample) const override {
-    // Blocks of one size are the rule: the guess is right, or right but for a few.
-    const uint64_t size = description_.blocks[0].samples;
-    size_t block = std::min<uint64_t>(sample / size, blocks() - 1);
-    if (sample < first_samples_[block] || sample >= first_samples_[block + 1]) {
-      block = static_cast<size_t>(std::ranges::upper_bound(first_samples_, sample) -
-                                  first_samples_.begin()) -
-              1;
-    }
-    return {static_cast<uint32_t>(block), static_cast<uint32_t>(sample - first_samples_[block])};
-  }
-
-  Status Append(size_t block, std::span<const uint32_t> samples, Batch* batch) const override {
-    RETURN_IF_ERROR(CheckOnce(block));
-    const Run run = {BlockView(numbers_, BytesOf(block)), samples};
-    AppendRuns(description_.columns, {&run, 1}, samples.size(), batch);
-    return CheckLength(block);
-  }
-
-  Status Append(std::span<const SamplePlace> places, Batch* batch) const override {
-    std::vector<uint32_t> samples;
-    samples.reserve(places.size());  // Runs point into it.
-    std::vector<Run> runs;
-    for (size_t i = 0; i < places.size();) {
-      const uint32_t block = places[i].block;
-      const size_t begin = samples.size();
-      for (; i < places.size() && places[i].block == block; ++i) {
-        samples.push_back(places[i].sample);
-      }
-      RETURN_IF_ERROR(CheckOnce(block));
-      runs.push_back({BlockView(numbers_, BytesOf(block)), std::span(samples).subspan(begin)});
-    }
-    AppendRuns(description_.columns, runs, samples.size(), batch);
-    return places.empty() ? OkStatus() : CheckLength(places.back().block);
-  }
-
-  Status AppendBags(size_t block, size_t column, Bags* bags) const override {
-    RETURN_IF_ERROR(CheckOnce(block));
-    std::vector<uint32_t> samples(description_.blocks[block].samples);
-    std::iota(samples.begin(), samples.end(), 0u);
-    BlockView(numbers_, BytesOf(block)).AppendBags(column, samples, bags);
-    return CheckLength(block);
-  }
-
-  void WillNeed(size_t block) const override {
-    const BlockPlace& place = description_.blocks[block];
-    file_->WillNeed(place.offset, place.bytes);
-  }
-
-  Status Verify(size_t block) const override {
-    const BlockPlace& place = description_.blocks[block];
-    const std::span<const std::byte> bytes = BytesOf(block);
-    const auto crc = static_cast<uint32_t>(
-        ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-    RETURN_IF_ERROR(CheckLength(block));
-    Status checked = crc == place.crc32
-                         ? CheckBlock(description_.columns, place.samples, bytes)
-                         : UsageError(
-                               "its checksum is {:08x} and data.json says {:08x}: bytes "
-                               "have changed; make the data again, or copy them again",
-                               crc, place.crc32);
-    RETURN_IF_ERROR(CheckLength(block));
-    return checked.Annotate(NameOf(block));
-  }
-
- private:
-  std::span<const std::byte> BytesOf(size_t block) const {
-    const BlockPlace& place = description_.blocks[block];
-    return file_->bytes().subspan(place.offset, place.bytes);
-  }
-
-  std::string NameOf(size_t block) const {
-    return fmt::format("{}: block {} (samples from {})", file_->path(), block,
-                       first_samples_[block]);
-  }
-
-  Status CheckLength(size_t block) const {
-    const Status whole = file_->CheckWhole();
-    if (whole.ok()) return whole;
-    return UsageError("{}: {}; make the data again, or copy them again", NameOf(block),
-                      whole.message());
-  }
-
-  // Two threads may both find a block unchecked and check it.
-  Status CheckOnce(size_t block) const {
-    if (is_checked_[block].load(std::memory_order_acquire)) return OkStatus();
-    WillNeed(block);
-    RETURN_IF_ERROR(Verify(block));
-    is_checked_[block].store(true, std::memory_order_release);
-    return OkStatus();
-  }
-
-  const std::string path_;
-  const DataDescription description_;
-  const ArrayNumbers numbers_;
-  const std::shared_ptr<const MappedFile> file_;
-  std::vector<uint64_t> first_samples_;  // of each block, and of the end
-  mutable std::vector<std::atomic<bool>> is_checked_;
-};
 
 Status CheckLengthOfFile(const DataDescription& description, const MappedFile& file) {
   const uint64_t size = file.bytes().size();
@@ -200,8 +78,107 @@ Result<std::shared_ptr<const DataDirectory>> DataDirectory::Open(const std::stri
   }
   RETURN_IF_ERROR(samples.status());
   RETURN_IF_ERROR(CheckLengthOfFile(description.value(), *samples.value()));
-  return std::shared_ptr<const DataDirectory>(std::make_shared<Directory>(
-      path, std::move(description).value(), std::move(samples).value()));
+  return std::shared_ptr<const DataDirectory>(
+      new DataDirectory(path, std::move(description).value(), std::move(samples).value()));
+}
+
+DataDirectory::DataDirectory(std::string path, DataDescription description,
+                             std::shared_ptr<const MappedFile> samples)
+    : path_(std::move(path)),
+      description_(std::move(description)),
+      numbers_(description_.columns),
+      file_(std::move(samples)),
+      first_samples_{0},
+      is_checked_(description_.blocks.size()) {
+  for (const BlockPlace& block : description_.blocks) {
+    first_samples_.push_back(first_samples_.back() + block.samples);
+  }
+}
+
+SamplePlace DataDirectory::PlaceOf(uint64_t sample) const {
+  // Blocks of one size are the rule: the guess is right, or right but for a few.
+  const uint64_t size = description_.blocks[0].samples;
+  size_t block = std::min<uint64_t>(sample / size, blocks() - 1);
+  if (sample < first_samples_[block] || sample >= first_samples_[block + 1]) {
+    block = static_cast<size_t>(std::ranges::upper_bound(first_samples_, sample) -
+                                first_samples_.begin()) -
+            1;
+  }
+  return {static_cast<uint32_t>(block), static_cast<uint32_t>(sample - first_samples_[block])};
+}
+
+Status DataDirectory::Append(size_t block, std::span<const uint32_t> samples, Batch* batch) const {
+  RETURN_IF_ERROR(CheckOnce(block));
+  const Run run = {ViewOf(block), samples};
+  AppendRuns(columns(), {&run, 1}, samples.size(), batch);
+  return CheckLength(block);
+}
+
+Status DataDirectory::Append(std::span<const SamplePlace> places, Batch* batch) const {
+  std::vector<uint32_t> samples;
+  samples.reserve(places.size());  // Runs point into it.
+  std::vector<Run> runs;
+  for (size_t i = 0; i < places.size();) {
+    const uint32_t block = places[i].block;
+    const size_t begin = samples.size();
+    for (; i < places.size() && places[i].block == block; ++i) {
+      samples.push_back(places[i].sample);
+    }
+    RETURN_IF_ERROR(CheckOnce(block));
+    runs.push_back({ViewOf(block), std::span(samples).subspan(begin)});
+  }
+  AppendRuns(columns(), runs, samples.size(), batch);
+  return places.empty() ? OkStatus() : CheckLength(places.back().block);
+}
+
+Status DataDirectory::AppendBags(size_t block, size_t column, Bags* bags) const {
+  RETURN_IF_ERROR(CheckOnce(block));
+  std::vector<uint32_t> samples(samples_of(block));
+  std::iota(samples.begin(), samples.end(), 0u);
+  ViewOf(block).AppendBags(column, samples, bags);
+  return CheckLength(block);
+}
+
+Status DataDirectory::Verify(size_t block) const {
+  const BlockPlace& place = description_.blocks[block];
+  const std::span<const std::byte> bytes = BytesOf(block);
+  const auto crc = static_cast<uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  RETURN_IF_ERROR(CheckLength(block));
+  const Status checked =
+      crc == place.crc32
+          ? CheckBlock(columns(), place.samples, bytes)
+          : UsageError(
+                "its checksum is {:08x} and data.json says {:08x}: bytes have changed; make the "
+                "data again, or copy them again",
+                crc, place.crc32);
+  RETURN_IF_ERROR(CheckLength(block));
+  return checked.Annotate(NameOf(block));
+}
+
+std::span<const std::byte> DataDirectory::BytesOf(size_t block) const {
+  const BlockPlace& place = description_.blocks[block];
+  return file_->bytes().subspan(place.offset, place.bytes);
+}
+
+std::string DataDirectory::NameOf(size_t block) const {
+  return fmt::format("{}: block {} (samples from {})", file_->path(), block, first_samples_[block]);
+}
+
+Status DataDirectory::CheckLength(size_t block) const {
+  const Status whole = file_->CheckWhole();
+  if (whole.ok()) return whole;
+  return UsageError("{}: {}; make the data again, or copy them again", NameOf(block),
+                    whole.message());
+}
+
+// Two threads may both find a block unchecked and check it.
+Status DataDirectory::CheckOnce(size_t block) const {
+  if (is_checked_[block].load(std::memory_order_acquire)) return OkStatus();
+  file_->WillNeed(description_.blocks[block].offset, description_.blocks[block].bytes);
+  RETURN_IF_ERROR(Verify(block));
+  is_checked_[block].store(true, std::memory_order_release);
+  return OkStatus();
 }
 
 }  // namespace rowhouse

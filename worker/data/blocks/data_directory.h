@@ -15,14 +15,17 @@
 // Threads: const after Open; any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/mapped_file.h"
 #include "common/status.h"
 #include "worker/data/batch.h"
+#include "worker/data/blocks/block.h"
 #include "worker/data/blocks/data_description.h"
 
 namespace rowhouse {
@@ -40,43 +43,58 @@ class DataDirectory {
   // kUsage, naming the file, if there is none, if it is newer than this program, damaged or of
   // another length than data.json says.
   static Result<std::shared_ptr<const DataDirectory>> Open(const std::string& path);
-  virtual ~DataDirectory() = default;
 
-  virtual const std::string& path() const = 0;
-  virtual const DataDescription& description() const = 0;
-
-  uint64_t samples() const { return first_sample(blocks()); }
-  const DataColumns& columns() const { return description().columns; }
+  const std::string& path() const { return path_; }
+  const DataDescription& description() const { return description_; }
+  const DataColumns& columns() const { return description_.columns; }
   // In order; their samples add up. Of data written elsewhere there may be none.
-  const std::vector<DataOrigin>& origins() const { return description().origins; }
+  const std::vector<DataOrigin>& origins() const { return description_.origins; }
   // Hex; of the origins' bytes if there are any, else of the blocks' checksums.
-  std::string content_digest() const { return description().ContentDigest(); }
+  std::string content_digest() const { return description_.ContentDigest(); }
   // Of the preprocessing; "": none is there.
-  const std::string& preprocessing_digest() const { return description().preprocessing_digest; }
+  const std::string& preprocessing_digest() const { return description_.preprocessing_digest; }
 
-  size_t blocks() const { return description().blocks.size(); }
-  virtual uint64_t first_sample(size_t block) const = 0;  // of block == blocks(): samples()
-  uint64_t samples_of(size_t block) const { return first_sample(block + 1) - first_sample(block); }
+  uint64_t samples() const { return first_samples_.back(); }
+  size_t blocks() const { return description_.blocks.size(); }
+  // The first sample of each block; then the number of samples.
+  const std::vector<uint64_t>& first_samples() const { return first_samples_; }
+  uint64_t samples_of(size_t block) const {
+    return first_samples_[block + 1] - first_samples_[block];
+  }
   // Of a sample by its number in the data. Requires sample < samples().
-  virtual SamplePlace PlaceOf(uint64_t sample) const = 0;
+  SamplePlace PlaceOf(uint64_t sample) const;
 
   // Appends samples of a block, by their number in it, to *batch, in the order given. The batch
   // must have been Clear()ed to the shape of the columns. kUsage "DIR/samples.bin: block 17
   // (samples from 557056): ..." for a damaged block and for a file that has become shorter. After
   // an error the batch may have some columns longer than others.
-  virtual Status Append(size_t block, std::span<const uint32_t> samples, Batch* batch) const = 0;
+  Status Append(size_t block, std::span<const uint32_t> samples, Batch* batch) const;
   // The same for samples of several blocks; those of a block that follow each other are read
   // together.
-  virtual Status Append(std::span<const SamplePlace> places, Batch* batch) const = 0;
+  Status Append(std::span<const SamplePlace> places, Batch* batch) const;
 
   // Appends the bags of all samples of a block in one categorical column, and no other column.
-  virtual Status AppendBags(size_t block, size_t column, Bags* bags) const = 0;
-
-  // Asks the system to read a block from the disk soon.
-  virtual void WillNeed(size_t block) const = 0;
+  Status AppendBags(size_t block, size_t column, Bags* bags) const;
 
   // Checks one block again. Errors are those of Append.
-  virtual Status Verify(size_t block) const = 0;
+  Status Verify(size_t block) const;
+
+ private:
+  DataDirectory(std::string path, DataDescription description,
+                std::shared_ptr<const MappedFile> samples);
+
+  BlockView ViewOf(size_t block) const { return {numbers_, BytesOf(block)}; }
+  std::span<const std::byte> BytesOf(size_t block) const;
+  std::string NameOf(size_t block) const;
+  Status CheckLength(size_t block) const;
+  Status CheckOnce(size_t block) const;
+
+  const std::string path_;
+  const DataDescription description_;
+  const ArrayNumbers numbers_;
+  const std::shared_ptr<const MappedFile> file_;
+  std::vector<uint64_t> first_samples_;
+  mutable std::vector<std::atomic<bool>> is_checked_;
 };
 
 }  // namespace rowhouse

@@ -1,13 +1,9 @@
-#include "worker/data/blocks/encoded_block.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
-#include <span>
-#include <vector>
+#include <cstring>
 
-#include "worker/data/blocks/block_format.h"
+#include "worker/data/blocks/block.h"
 
 namespace rowhouse {
 namespace {
