@@ -9,7 +9,6 @@
 
 #include "common/numpy_random.h"
 #include "tests/testing/testing.h"
-#include "worker/data/blocks/sample_split.h"
 
 namespace rowhouse {
 namespace {

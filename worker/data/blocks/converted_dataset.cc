@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <thread>
 
-#include "worker/data/blocks/read_ahead.h"
+#include "common/mutex.h"
+#include "common/thread_name.h"
 #include "worker/data/blocks/sample_order.h"
-#include "worker/data/blocks/sample_split.h"
 #include "worker/data/mapping/preprocessing.h"
 #include "worker/data/mapping/schema_json.h"
-#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -19,10 +19,7 @@ namespace {
 using SharedDirectory = std::shared_ptr<const DataDirectory>;
 
 SampleLayout LayoutOf(const DataDirectory& data) {
-  SampleLayout layout;
-  for (size_t block = 0; block <= data.blocks(); ++block) {
-    layout.first_samples.push_back(data.first_sample(block));
-  }
+  SampleLayout layout = {.first_samples = data.first_samples(), .file_samples = {}};
   for (const DataOrigin& origin : data.origins()) layout.file_samples.push_back(origin.samples);
   const bool has_days = data.origins().size() == 1 && !data.origins()[0].day_samples.empty();
   if (has_days) layout.file_samples = data.origins()[0].day_samples;
@@ -127,23 +124,123 @@ class ConvertedData final : public Dataset {
   std::vector<SamplePlace> places_;
 };
 
-// Days of Criteo's only file that no list of day_samples gives may be cut after lines were dropped.
-Status CheckHasDays(const DataDirectory& data, const DatasetOptions& options) {
-  const bool needs_days = options.test_split == "dlrm" && options.prepared_test.empty();
-  if (!needs_days || data.origins().size() != 1 || !data.origins()[0].day_samples.empty() ||
-      !Preprocessing::IsIn(data.path())) {
-    return OkStatus();
+// Samples of an epoch.
+struct Slice {
+  uint64_t epoch = 0, first = 0, count = 0;
+  bool operator==(const Slice&) const = default;
+};
+
+// Reads the samples of the next step on a thread of its own, while the step before computes.
+//
+// A trainer asks for slices of one epoch at equal distances. So, after two of them, the third is
+// known: it is read ahead, and given if it is what is asked for next; else it is dropped. An error
+// of reading ahead is returned when its samples are asked for. Threads: one, as Dataset; it starts
+// one more with the first slice.
+class ReadAheadData final : public Dataset {
+ public:
+  explicit ReadAheadData(std::unique_ptr<Dataset> source) : source_(std::move(source)) {}
+
+  ~ReadAheadData() override {
+    if (!thread_.joinable()) return;
+    {
+      MutexLock lock(mutex_);
+      is_ending_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
   }
-  ASSIGN_OR_RETURN(const auto preprocessing, Preprocessing::Open(data.path()));
-  if (!TextFormats().DeclarationOf(preprocessing->schema().format).may_drop_lines) {
-    return OkStatus();
+
+  uint64_t train_samples() const override { return source_->train_samples(); }
+  uint64_t test_samples() const override { return source_->test_samples(); }
+  std::string content_digest() const override { return source_->content_digest(); }
+
+  Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* batch) override {
+    const Slice asked = {epoch, first, count};
+    const bool is_there = WaitFor(asked);
+    Status status;
+    if (is_there) {
+      std::swap(*batch, batch_);
+      status = status_;
+    } else {
+      status = source_->ReadTrain(epoch, first, count, batch);
+    }
+    if (status.ok()) ReadNext(asked);
+    last_ = asked;
+    return status;
   }
-  return UsageError(
-      "\"{}\" was converted by an earlier version, which did not keep where the seven days of "
-      "test_split=dlrm end; where lines were dropped (data_sub_sample_rate) it cut other days than "
-      "DLRM does. Convert {} again (rowhouse data convert), or give another --test_split",
-      data.path(), data.origins()[0].file);
-}
+
+  Status ReadTest(uint64_t first, uint64_t count, Batch* batch) override {
+    WaitFor({});
+    return source_->ReadTest(first, count, batch);
+  }
+
+  Result<DatasetState> StateAt(uint64_t epoch, uint64_t next) override {
+    WaitFor({});
+    return source_->StateAt(epoch, next);
+  }
+
+  Status GoOnFrom(uint64_t epoch, uint64_t next, const DatasetState& state) override {
+    WaitFor({});
+    return source_->GoOnFrom(epoch, next, state);
+  }
+
+ private:
+  enum class State { kNothing, kAsked, kReading, kRead };
+
+  // Waits until the thread reads nothing; then the source, batch_ and status_ are the caller's.
+  // Returns whether they are those of `asked`. The wait ends, as reading a mapped file does. A
+  // slice that the thread has not begun, for want of a core, the caller reads sooner itself.
+  bool WaitFor(const Slice& asked) {
+    MutexLock lock(mutex_);
+    while (state_ == State::kReading) changed_.Wait(mutex_);
+    const bool is_there = state_ == State::kRead && slice_ == asked;
+    state_ = State::kNothing;
+    return is_there;
+  }
+
+  // Guesses the slice after `asked` and has it read.
+  void ReadNext(const Slice& asked) {
+    if (!last_ || last_->epoch != asked.epoch || last_->first >= asked.first) return;
+    const uint64_t first = asked.first + (asked.first - last_->first);
+    if (first >= train_samples() || asked.count > train_samples() - first) return;
+    if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+    MutexLock lock(mutex_);
+    slice_ = {asked.epoch, first, asked.count};
+    state_ = State::kAsked;
+    changed_.NotifyAll();
+  }
+
+  void Run() {
+    NameThisThread("read-ahead");
+    for (;;) {
+      Slice slice;
+      {
+        MutexLock lock(mutex_);
+        while (state_ != State::kAsked && !is_ending_) changed_.Wait(mutex_);
+        if (is_ending_) return;
+        slice = slice_;
+        state_ = State::kReading;
+      }
+      status_ = source_->ReadTrain(slice.epoch, slice.first, slice.count, &batch_);
+      MutexLock lock(mutex_);
+      state_ = State::kRead;
+      changed_.NotifyAll();
+    }
+  }
+
+  // Used by the thread while kReading, by the owner otherwise.
+  const std::unique_ptr<Dataset> source_;
+  Batch batch_;
+  Status status_;
+
+  std::optional<Slice> last_;  // asked for last
+  Mutex mutex_;
+  CondVar changed_;
+  State state_ GUARDED_BY(mutex_) = State::kNothing;
+  Slice slice_ GUARDED_BY(mutex_);  // that is asked for, being read, or in batch_
+  bool is_ending_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
 
 // t0, t1, ...: the names of tables that were given none.
 bool AreNamesGiven(const std::vector<std::string>& names) {
@@ -259,7 +356,6 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
         options.test_fraction);
   }
   ASSIGN_OR_RETURN(FittedData train, OpenFitted(directory, options));
-  RETURN_IF_ERROR(CheckHasDays(train.directory(), options));
   std::optional<FittedData> test;
   if (has_test_data) {
     ASSIGN_OR_RETURN(FittedData opened, OpenFitted(options.prepared_test, options));
@@ -280,8 +376,9 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
   ASSIGN_OR_RETURN(std::unique_ptr<SampleOrder> order,
                    SampleOrder::Make(std::make_shared<SampleSplit>(std::move(split).value()),
                                      options.randomize, options.seed));
-  return MakeReadAhead(std::make_unique<ConvertedData>(std::move(train), std::move(order),
-                                                       std::move(test), std::move(kept)));
+  auto converted = std::make_unique<ConvertedData>(std::move(train), std::move(order),
+                                                   std::move(test), std::move(kept));
+  return std::unique_ptr<Dataset>(std::make_unique<ReadAheadData>(std::move(converted)));
 }
 
 }  // namespace rowhouse

@@ -7,8 +7,7 @@
 #include <set>
 
 #include "common/json_text.h"
-#include "worker/data/blocks/block_format.h"
-#include "worker/data/blocks/sample_split.h"
+#include "worker/data/blocks/block.h"
 
 namespace rowhouse {
 namespace {

@@ -22,6 +22,7 @@ struct DataColumns {
 };
 
 inline constexpr uint64_t kDataVersion = 1;
+inline constexpr uint64_t kDaysOfOneFile = 7;  // DataOrigin::day_samples
 
 struct BlockPlace {
   uint64_t offset = 0, bytes = 0;  // in samples.bin
