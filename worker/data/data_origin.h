@@ -12,8 +12,8 @@ struct DataOrigin {
   std::string file;      // name as it was given
   uint64_t samples = 0;  // that it gave
   std::string digest;    // XXH3-64, hex, of its (uncompressed) bytes
-  // Of the only file, if its format may drop lines: the samples of each of its seven days, which
-  // are cut by lines, dropped ones too (SampleSplit); or none.
+  // Of the only file, if lines of it were dropped: the samples of each of its seven days, which are
+  // cut by lines, dropped ones too (SampleSplit); or none.
   std::vector<uint64_t> day_samples = {};
   bool operator==(const DataOrigin&) const = default;
 };

@@ -11,7 +11,7 @@
 #include "common/durable_file.h"
 #include "tests/testing/sample_blocks.h"
 #include "tests/testing/testing.h"
-#include "worker/data/blocks/block_view.h"
+#include "worker/data/blocks/block.h"
 #include "worker/data/blocks/data_writer.h"
 
 namespace rowhouse {
@@ -350,23 +350,24 @@ TEST_F(DamageTest, DescriptionsThatAreNoneAreRefusedInWords) {
 // ---- Writing
 // -------------------------------------------------------------------------------------
 
-TEST(DataWriterTest, GoesOnAfterTheLastSyncedBlock) {
+TEST(DataWriterTest, GoesOnBehindTheBlocksThatItsCallerKnows) {
   const TempDir dir;
   const DataColumns columns = SampleColumns(1, {100});
   const auto block = [&](uint64_t i) {
     return EncodeBlock(columns, SampleBatch(columns, 10 * i, 10)).value();
   };
+  std::vector<BlockPlace> synced;
   {
     auto writer = DataWriter::Open(dir / "data", columns).value();
     ASSERT_OK(writer->Append(block(0)));
     ASSERT_OK(writer->Append(block(1)));
     ASSERT_OK(writer->Sync());
+    synced = writer->blocks();
     ASSERT_OK(writer->Append(block(7)));
   }
   EXPECT_FALSE(DataDirectory::IsAt(dir / "data"));
-  auto writer = DataWriter::Open(dir / "data", columns).value();
-  ASSERT_EQ(writer->blocks(), 2u);
-  EXPECT_EQ(writer->samples(), 20u);
+  auto writer = DataWriter::Open(dir / "data", columns, synced).value();
+  EXPECT_EQ(writer->bytes(), synced[1].offset + synced[1].bytes);
   ASSERT_OK(writer->Append(block(2)));
   ASSERT_OK(writer->Finish({}, ""));
 
@@ -374,43 +375,15 @@ TEST(DataWriterTest, GoesOnAfterTheLastSyncedBlock) {
   for (const char* name : {"/data.json", "/samples.bin"}) {
     EXPECT_EQ(ReadFile((dir / "data") + name).value(), ReadFile((dir / "whole") + name).value());
   }
-  EXPECT_FALSE(std::filesystem::exists(dir / "data.partial"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir / "data"), {}), 2);
 }
 
-TEST(DataWriterTest, GoesOnFromAnyStateThatAKillInFinishLeaves) {
-  const DataColumns columns = SampleColumns(1, {100});
-  for (const bool has_journal : {false, true}) {
-    for (const bool has_columns : {false, true}) {
-      const TempDir dir;
-      const std::string partial = dir / "data.partial";
-      auto writer = DataWriter::Open(dir / "data", columns).value();
-      ASSERT_OK(writer->Append(EncodeBlock(columns, SampleBatch(columns, 0, 10)).value()));
-      ASSERT_OK(writer->Sync());
-      std::filesystem::copy(partial, dir / "kept");
-      ASSERT_OK(writer->Finish({}, "x"));
-      std::filesystem::rename(dir / "data", partial);
-      if (has_journal) std::filesystem::copy(dir / "kept/blocks.journal", partial);
-      if (has_columns) std::filesystem::copy(dir / "kept/columns.json", partial);
-
-      auto again = DataWriter::Open(dir / "data", columns).value();
-      EXPECT_EQ(again->blocks(), 1u);
-      ASSERT_OK(again->Finish({}, "x"));
-      EXPECT_EQ(Open(dir / "data")->samples(), 10u);
-    }
-  }
-}
-
-TEST(DataWriterTest, RefusesWhatIsThereAndOtherColumns) {
+TEST(DataWriterTest, RefusesBlocksThatTheFileDoesNotHave) {
   const TempDir dir;
-  const DataColumns columns = SampleColumns(1, {100});
-  WriteSampleData(dir / "data", columns, 30, 10);
-  EXPECT_EQ(DataWriter::Open(dir / "data", columns).status().code(), StatusCode::kUsage);
-  ASSERT_OK(DataWriter::Open(dir / "other", columns));
-  EXPECT_THAT(DataWriter::Open(dir / "other", SampleColumns(2, {100})).status().message(),
-              testing::HasSubstr("was begun with other columns"));
-  EXPECT_EQ(DataWriter::Open(dir / "empty", columns).value()->Finish({}, "").code(),
-            StatusCode::kUsage);
+  const Status status =
+      DataWriter::Open(dir / "data", SampleColumns(1, {100}), {{0, 800, 10, 1}}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUsage);
+  EXPECT_THAT(status.message(), testing::HasSubstr("has 0 bytes, and 800 were written to it"));
 }
 
 TEST(DataDescriptionTest, TextGivesBackWhatItWasMadeFrom) {

@@ -217,32 +217,6 @@ TEST_F(CriteoDataTest, SubSamplingDropsLinesWithinDaysOfAllLines) {
   }
 }
 
-// Converted data whose days nobody wrote down, as before days were cut from all lines.
-TEST_F(CriteoDataTest, ConvertedDataWithoutDaysAreNotSplitAsByDlrm) {
-  WriteLines(500);
-  options_.test_split = "dlrm";
-  for (const char* const rate : {"0", "0.5"}) {
-    TextFormatOptions of_format;
-    of_format.own = {{"data_sub_sample_rate", rate}};
-    of_format.table_rows = options_.table_rows;
-    const auto format = TextFormats().Make("criteo", of_format).value();
-    const std::string out = dir_.path() + "/converted" + rate;
-    ASSERT_OK(Convert(*format, {.files = {options_.file}, .out = out}));
-    const std::string path = out + "/data.json";
-    auto data = nlohmann::ordered_json::parse(std::ifstream(path));
-    EXPECT_EQ(data["origins"][0]["day_samples"].size(), 7u);
-    ASSERT_OK(MakeConvertedDataset(out, options_).status());
-    data["origins"][0].erase("day_samples");
-    std::ofstream(path) << data.dump();
-    const Status status = MakeConvertedDataset(out, options_).status();
-    EXPECT_EQ(status.code(), StatusCode::kUsage);
-    EXPECT_THAT(status.message(), testing::HasSubstr("was converted by an earlier version"));
-    DatasetOptions tail = options_;
-    tail.test_split = "tail";
-    EXPECT_OK(MakeConvertedDataset(out, tail).status());
-  }
-}
-
 TEST_F(CriteoDataTest, ABadLineIsNamedByFileLineAndColumn) {
   std::string bad = Line(2);
   bad.insert(4, "x");  // Behind "1 TAB 2 TAB", where the second integer is empty.

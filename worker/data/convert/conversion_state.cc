@@ -10,10 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
@@ -26,28 +26,50 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr char kIdentityName[] = "conversion.json";
+constexpr char kJournalName[] = "chunks.journal";
 
+// What the journal has of a chunk: this, its blocks, and a checksum of both, which tells an entry
+// that was torn by a crash.
 struct JournalEntry {
-  ConvertedChunk chunk;
-  uint64_t check = 0;  // tells an entry that was torn by a crash
+  uint32_t file, lines, samples, bad_lines, blocks;
 };
-static_assert(sizeof(JournalEntry) == 24);
+static_assert(sizeof(JournalEntry) == 20 && sizeof(BlockPlace) == 32);
 
-uint64_t CheckOf(const ConvertedChunk& chunk, size_t number) {
-  return XXH3_64bits_withSeed(&chunk, sizeof(chunk), number);
+uint64_t CheckOf(std::string_view entry, size_t number) {
+  return XXH3_64bits_withSeed(entry.data(), entry.size(), number);
 }
 
-Status FsyncDirectory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return StatusFromErrno(errno, "open directory", path);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  return error == 0 ? OkStatus() : StatusFromErrno(error, "fsync directory", path);
+template <typename Value>
+void AppendBytes(const Value& value, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-}  // namespace
+std::string EntryOf(const ConvertedChunk& chunk, size_t number) {
+  std::string entry;
+  AppendBytes(JournalEntry{chunk.file, chunk.lines, chunk.samples, chunk.bad_lines,
+                           static_cast<uint32_t>(chunk.blocks.size())},
+              &entry);
+  for (const BlockPlace& block : chunk.blocks) AppendBytes(block, &entry);
+  AppendBytes(CheckOf(entry, number), &entry);
+  return entry;
+}
 
-namespace {
+// Takes the first entry, which is number `number`, off *text; false: there is no whole one.
+bool TakeEntry(size_t number, std::string_view* text, ConvertedChunk* chunk) {
+  JournalEntry entry;
+  if (text->size() < sizeof(entry)) return false;
+  std::memcpy(&entry, text->data(), sizeof(entry));
+  const size_t size = sizeof(entry) + entry.blocks * sizeof(BlockPlace);
+  uint64_t check = 0;
+  if (text->size() < size + sizeof(check)) return false;
+  std::memcpy(&check, text->data() + size, sizeof(check));
+  if (check != CheckOf(text->substr(0, size), number)) return false;
+  *chunk = {entry.file, entry.lines, entry.samples, entry.bad_lines,
+            std::vector<BlockPlace>(entry.blocks)};
+  std::memcpy(chunk->blocks.data(), text->data() + sizeof(entry), size - sizeof(entry));
+  text->remove_prefix(size + sizeof(check));
+  return true;
+}
 
 // A change within the tick of the file system's clock in which an earlier one fell would leave the
 // time of change (ctime) as it is. So whoever notes that time lets the tick pass first: up to 10 ms
@@ -64,32 +86,22 @@ void LetClockPass(const struct stat& facts) {
 
 Result<std::string> FileIdentity(const std::string& path) {
   constexpr off_t kPieces = 64, kPieceBytes = 4096;
-  const auto cannot_read = [&] {
-    return UsageError("cannot read {}: {}", path, std::strerror(errno));
-  };
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return cannot_read();
   struct stat facts = {};
-  if (::fstat(fd, &facts) != 0) {
-    const Status failed = cannot_read();
-    ::close(fd);
-    return failed;
-  }
-  LetClockPass(facts);
+  bool is_read = fd >= 0 && ::fstat(fd, &facts) == 0;
+  if (is_read) LetClockPass(facts);
   std::string pieces;
   std::array<char, kPieceBytes> piece;
   const bool is_file = S_ISREG(facts.st_mode);  // The bytes of a pipe come once.
-  for (off_t i = 0; is_file && i < kPieces; ++i) {
+  for (off_t i = 0; is_read && is_file && i < kPieces; ++i) {
     const off_t last = std::max<off_t>(0, facts.st_size - kPieceBytes);
     const ssize_t count = ::pread(fd, piece.data(), piece.size(), last / (kPieces - 1) * i);
-    if (count < 0) {
-      const Status failed = cannot_read();
-      ::close(fd);
-      return failed;
-    }
-    pieces.append(piece.data(), static_cast<size_t>(count));
+    is_read = count >= 0;
+    if (is_read) pieces.append(piece.data(), static_cast<size_t>(count));
   }
-  ::close(fd);
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (!is_read) return UsageError("cannot read {}: {}", path, std::strerror(error));
   return fmt::format("{} bytes, changed at {}.{:09}, {}.{:09}, inode {}, digest {:016x}",
                      facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec,
                      facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec, facts.st_ino,
@@ -160,41 +172,26 @@ Status ConversionState::CheckIdentity(const ordered_json& identity) {
 }
 
 Status ConversionState::ReadJournal() {
-  const std::string path = directory_ + "/chunks.journal";
+  const std::string path = directory_ + "/" + kJournalName;
   journal_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0644);
   if (journal_ < 0) return StatusFromErrno(errno, "write", path);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  for (size_t at = 0; at + sizeof(JournalEntry) <= text.size(); at += sizeof(JournalEntry)) {
-    JournalEntry entry;
-    std::memcpy(&entry, text.data() + at, sizeof(entry));
-    if (entry.check != CheckOf(entry.chunk, chunks_.size())) break;
-    chunks_.push_back(entry.chunk);
-  }
-  return KeepChunks(chunks_.size());
-}
-
-Status ConversionState::KeepChunks(size_t count) {
-  chunks_.resize(count);
-  if (::ftruncate(journal_, static_cast<off_t>(count * sizeof(JournalEntry))) != 0) {
-    return StatusFromErrno(errno, "write", directory_ + "/chunks.journal");
+  std::string_view left = text;
+  for (ConvertedChunk chunk; TakeEntry(chunks_.size(), &left, &chunk);) chunks_.push_back(chunk);
+  if (::ftruncate(journal_, static_cast<off_t>(text.size() - left.size())) != 0) {
+    return StatusFromErrno(errno, "write", path);
   }
   return OkStatus();
 }
 
-void ConversionState::Append(const ConvertedChunk& chunk) {
-  const JournalEntry entry = {chunk, CheckOf(chunk, chunks_.size())};
-  unwritten_.append(reinterpret_cast<const char*>(&entry), sizeof(entry));
-  chunks_.push_back(chunk);
+void ConversionState::Append(ConvertedChunk chunk) {
+  unwritten_ += EntryOf(chunk, chunks_.size());
+  chunks_.push_back(std::move(chunk));
 }
 
 Status ConversionState::Sync() {
-  const std::string path = directory_ + "/chunks.journal";
-  while (!unwritten_.empty()) {
-    const ssize_t written = ::write(journal_, unwritten_.data(), unwritten_.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return StatusFromErrno(errno, "write", path);
-    unwritten_.erase(0, static_cast<size_t>(written));
-  }
+  const std::string path = directory_ + "/" + kJournalName;
+  RETURN_IF_ERROR(WriteAll(journal_, std::exchange(unwritten_, ""), path));
   if (::fdatasync(journal_) != 0) return StatusFromErrno(errno, "fsync", path);
   return OkStatus();
 }
@@ -218,10 +215,7 @@ void ConversionState::RemoveSpills() const {
 
 Status ConversionState::Finish() {
   RemoveUnnamed();
-  if (fs::exists(data_path()) && std::rename(data_path().c_str(), out_.c_str()) != 0) {
-    return StatusFromErrno(errno, "rename the data to", out_);
-  }
-  RETURN_IF_ERROR(FsyncDirectory(fs::absolute(out_).parent_path().string()));
+  if (fs::exists(data_path())) RETURN_IF_ERROR(RenameDurably(data_path(), out_));
   // conversion.json goes last: it says what the rest is.
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory_, error)) {

@@ -2,10 +2,10 @@
 // killed goes on. The directory has
 //
 //   conversion.json   what is converted and how: a later call must want the same
-//   chunks.journal    of each chunk of text that is done: 24 bytes
+//   chunks.journal    of each chunk of text that is done: what it gave, and where its blocks are
 //   preprocessing.json, vocabulary-<k>.bin   once the first pass is done
 //   spill-*           files of the first pass while it runs
-//   data.partial, then data   the data directory that is being written
+//   data              the data directory that is being written
 //
 // and is removed after `data` was renamed to <out>. Errors are those of common/durable_file.h.
 // Threads: one.
@@ -18,15 +18,17 @@
 #include <vector>
 
 #include "common/status.h"
+#include "worker/data/blocks/data_description.h"
 
 namespace rowhouse {
 
 // A chunk of text (worker/data/text/text_chunks.h) whose samples are written.
 struct ConvertedChunk {
   uint32_t file = 0;
+  uint32_t lines = 0;
   uint32_t samples = 0;
-  uint32_t blocks = 0;
   uint32_t bad_lines = 0;
+  std::vector<BlockPlace> blocks = {};
   bool operator==(const ConvertedChunk&) const = default;
 };
 
@@ -50,9 +52,8 @@ class ConversionState {
 
   // Those that a journal has; Append adds to them.
   const std::vector<ConvertedChunk>& chunks() const { return chunks_; }
-  // Forgets chunks behind the first `count`, before anything is appended.
-  Status KeepChunks(size_t count);
-  void Append(const ConvertedChunk& chunk);  // lasts after Sync
+  // Lasts after Sync, before which the blocks must be on disk.
+  void Append(ConvertedChunk chunk);
   Status Sync();
 
   // Removes files of a first pass that was killed.

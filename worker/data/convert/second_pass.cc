@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <utility>
 
+#include "worker/data/blocks/block.h"
 #include "worker/data/blocks/data_writer.h"
-#include "worker/data/blocks/encoded_block.h"
-#include "worker/data/blocks/sample_split.h"
+#include "worker/data/blocks/sample_order.h"
+#include "worker/data/convert/fitting.h"
 #include "worker/data/convert/ordered_chunks.h"
 #include "worker/data/convert/passes.h"
 #include "worker/data/text/text_chunks.h"
@@ -53,7 +55,14 @@ struct EncodedChunk {
   std::vector<EncodedBlock> blocks;
   std::vector<BadLine> bad_lines;
   size_t samples = 0;
+  uint64_t lines = 0;
 };
+
+// A last line without a line end counts.
+uint64_t LinesOf(const std::string& bytes) {
+  const auto ends = static_cast<uint64_t>(std::ranges::count(bytes, '\n'));
+  return ends + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
+}
 
 // Turns chunks of text into blocks. One of each thread.
 class ChunkEncoder {
@@ -71,6 +80,7 @@ class ChunkEncoder {
     RETURN_IF_ERROR(format_->Parse(chunk, &raw_, &encoded->bad_lines));
     RETURN_IF_ERROR(preprocessing_->Map(raw_, &mapped_));
     encoded->samples = mapped_.samples;
+    encoded->lines = LinesOf(chunk.bytes);
     // Blocks of a chunk are of about the same size.
     const size_t parts = (mapped_.samples + block_samples_ - 1) / block_samples_;
     for (size_t part = 0; part < parts; ++part) {
@@ -101,30 +111,22 @@ class ChunkWriter {
  public:
   ChunkWriter(const Preprocessing& preprocessing, uint64_t sync_bytes, ConversionState* state,
               DataWriter* writer)
-      : preprocessing_(preprocessing), sync_bytes_(sync_bytes), state_(state), writer_(writer) {}
-
-  // Forgets chunks in the journal whose blocks the writer does not have.
-  Status KeepWrittenChunks() {
-    size_t kept = 0;
-    for (const ConvertedChunk& chunk : state_->chunks()) {
-      if (next_block_ + chunk.blocks > writer_->blocks()) break;
-      next_block_ += chunk.blocks;
-      samples_ += chunk.samples;
-      bad_lines_ += chunk.bad_lines;
-      ++kept;
-    }
-    synced_bytes_ = writer_->bytes();
-    return state_->KeepChunks(kept);
-  }
+      : preprocessing_(preprocessing),
+        sync_bytes_(sync_bytes),
+        state_(state),
+        writer_(writer),
+        synced_bytes_(writer->bytes()) {}
 
   Status Write(const TextChunk& chunk, const EncodedChunk& encoded) {
+    ConvertedChunk done = {.file = static_cast<uint32_t>(chunk.file),
+                           .lines = static_cast<uint32_t>(encoded.lines),
+                           .samples = static_cast<uint32_t>(encoded.samples),
+                           .bad_lines = static_cast<uint32_t>(encoded.bad_lines.size())};
     for (const EncodedBlock& block : encoded.blocks) {
-      // After a crash the journal may lack an entry whose blocks the writer has.
-      if (next_block_++ >= writer_->blocks()) RETURN_IF_ERROR(writer_->Append(block));
+      RETURN_IF_ERROR(writer_->Append(block));
+      done.blocks.push_back(writer_->blocks().back());
     }
-    state_->Append({static_cast<uint32_t>(chunk.file), static_cast<uint32_t>(encoded.samples),
-                    static_cast<uint32_t>(encoded.blocks.size()),
-                    static_cast<uint32_t>(encoded.bad_lines.size())});
+    state_->Append(std::move(done));
     return writer_->bytes() - synced_bytes_ < sync_bytes_ ? OkStatus() : Sync();
   }
 
@@ -132,22 +134,30 @@ class ChunkWriter {
     synced_bytes_ = writer_->bytes();
     // Those of large vocabularies would fill the memory.
     preprocessing_.ReleasePages();
-    RETURN_IF_ERROR(state_->Sync());
-    return writer_->Sync();
+    RETURN_IF_ERROR(writer_->Sync());
+    return state_->Sync();
   }
-
-  // That an earlier call has written.
-  uint64_t samples_before() const { return samples_; }
-  uint64_t bad_lines_before() const { return bad_lines_; }
 
  private:
   const Preprocessing& preprocessing_;
   const uint64_t sync_bytes_;
   ConversionState* const state_;
   DataWriter* const writer_;
-  uint64_t next_block_ = 0;
-  uint64_t synced_bytes_ = 0;
-  uint64_t samples_ = 0, bad_lines_ = 0;
+  uint64_t synced_bytes_;
+};
+
+// What an earlier call has written.
+struct WrittenBefore {
+  explicit WrittenBefore(const ConversionState& state) {
+    for (const ConvertedChunk& chunk : state.chunks()) {
+      blocks.insert(blocks.end(), chunk.blocks.begin(), chunk.blocks.end());
+      samples += chunk.samples;
+      bad_lines += chunk.bad_lines;
+    }
+  }
+
+  std::vector<BlockPlace> blocks;
+  uint64_t samples = 0, bad_lines = 0;
 };
 
 // Gives origins their samples. kUsage if the first pass has read other bytes.
@@ -164,74 +174,50 @@ Status CompleteOrigins(const std::vector<DataOrigin>& counted, const ConversionS
   return OkStatus();
 }
 
-// A last line without a line end counts.
-uint64_t LinesOf(const std::string& bytes) {
-  const auto ends = static_cast<uint64_t>(std::ranges::count(bytes, '\n'));
-  return ends + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
-}
-
 // Samples of the first `lines` lines of the chunk, which has more.
-Result<uint64_t> SamplesOfLines(const TextFormat& format, const TextChunk& chunk, uint64_t lines) {
-  if (lines == 0) return 0;
-  TextChunk part = chunk;
+Result<uint64_t> SamplesOfLines(const TextFormat& format, TextChunk chunk, uint64_t lines) {
   size_t end = 0;
   for (uint64_t line = 0; line < lines; ++line) end = chunk.bytes.find('\n', end) + 1;
-  part.bytes.resize(end);
+  chunk.bytes.resize(end);
   Batch raw;
   std::vector<BadLine> bad;
-  RETURN_IF_ERROR(format.Parse(part, &raw, &bad));
+  RETURN_IF_ERROR(format.Parse(chunk, &raw, &bad));
   return raw.samples;
 }
 
-// The days of a single file of which a format drops lines: cut by lines, as DLRM cuts Kaggle's file
-// before it drops any.
-// DataOrigin::day_samples of the only file of `options`, whose chunks have given so many samples
-// each: what Parse keeps of the lines of each day. Reads the file once more, and parses at most
-// seven of its chunks. kUsage as TextChunks.
+// DataOrigin::day_samples of the only file of `options`, of which the format has dropped lines: its
+// days are cut by lines, as DLRM cuts Kaggle's file before it drops any. Reads the file once more,
+// and parses at most seven of its chunks. kUsage as TextChunks.
 Result<std::vector<uint64_t>> DaySamples(const TextFormat& format, const ConversionOptions& options,
-                                         const std::vector<uint64_t>& chunk_samples) {
-  const auto open = [&] {
-    return TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes);
-  };
-  // Stops between chunks, as a conversion does.
-  const auto next = [&](TextChunks* chunks, TextChunk* chunk) -> Result<bool> {
+                                         const std::vector<ConvertedChunk>& converted) {
+  uint64_t lines = 0;
+  for (const ConvertedChunk& chunk : converted) lines += chunk.lines;
+  const std::vector<uint64_t> sizes = DaySizes(lines);
+  ASSIGN_OR_RETURN(TextChunks chunks,
+                   TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes));
+  std::vector<uint64_t> days;
+  uint64_t day_end = sizes[0], first_line = 0;
+  uint64_t before = 0, given = 0;  // samples of chunks before, and of days
+  TextChunk chunk;
+  for (const ConvertedChunk& done : converted) {
+    // Stops between chunks, as a conversion does.
     if (options.hooks.stop != nullptr && *options.hooks.stop) {
       return MakeStatus(StatusCode::kUnavailable, "stopped while lines of days were counted");
     }
-    return chunks->Next(chunk);
-  };
-  ASSIGN_OR_RETURN(TextChunks counted, open());
-  std::vector<uint64_t> first_lines = {0};  // of each chunk; then the number of lines
-  for (TextChunk chunk;;) {
-    ASSIGN_OR_RETURN(const bool is_there, next(&counted, &chunk));
-    if (!is_there) break;
-    first_lines.push_back(first_lines.back() + LinesOf(chunk.bytes));
-  }
-  CHECK_EQ(first_lines.size() - 1, chunk_samples.size());
-
-  ASSIGN_OR_RETURN(TextChunks chunks, open());
-  const std::vector<uint64_t> sizes = DaySizes(first_lines.back());
-  std::vector<uint64_t> days;
-  uint64_t day_end = sizes[0], before = 0, given = 0;  // samples of chunks before, and of days
-  TextChunk chunk;
-  for (size_t i = 0; i < chunk_samples.size(); ++i) {
-    ASSIGN_OR_RETURN(const bool is_there, next(&chunks, &chunk));
+    ASSIGN_OR_RETURN(const bool is_there, chunks.Next(&chunk));
     CHECK(is_there);
     // The last day has what is left.
-    while (days.size() + 1 < sizes.size() && day_end < first_lines[i + 1]) {
-      ASSIGN_OR_RETURN(const uint64_t samples,
-                       SamplesOfLines(format, chunk, day_end - first_lines[i]));
+    while (days.size() + 1 < sizes.size() && day_end < first_line + done.lines) {
+      ASSIGN_OR_RETURN(const uint64_t samples, SamplesOfLines(format, chunk, day_end - first_line));
       days.push_back(before + samples - given);
       given = before + samples;
       day_end += sizes[days.size()];
     }
-    before += chunk_samples[i];
+    before += done.samples;
+    first_line += done.lines;
   }
   // Days that end where the text does, and the last.
-  while (days.size() < sizes.size()) {
-    days.push_back(before - given);
-    given = before;
-  }
+  while (days.size() < sizes.size()) days.push_back(before - std::exchange(given, before));
   return days;
 }
 
@@ -242,9 +228,9 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
                  const std::shared_ptr<const Preprocessing>& preprocessing, ConversionState* state,
                  ConversionSummary* summary) {
   const DataColumns columns = ColumnsOf(*preprocessing);
-  ASSIGN_OR_RETURN(const auto writer, DataWriter::Open(state->data_path(), columns));
+  const WrittenBefore before(*state);
+  ASSIGN_OR_RETURN(const auto writer, DataWriter::Open(state->data_path(), columns, before.blocks));
   ChunkWriter chunk_writer(*preprocessing, options.sync_bytes, state, writer.get());
-  RETURN_IF_ERROR(chunk_writer.KeepWrittenChunks());
   ASSIGN_OR_RETURN(TextChunks chunks,
                    TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes));
   RETURN_IF_ERROR(chunks.SkipTo(state->chunks().size()));
@@ -253,9 +239,9 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
   PassProgress progress(options.hooks, {.pass = passes,
                                         .passes = passes,
                                         .bytes = chunks.bytes_total(),
-                                        .samples = chunk_writer.samples_before(),
-                                        .bad_lines = chunk_writer.bad_lines_before()});
-  BadLineCount bad_lines(options.max_bad_lines, chunk_writer.bad_lines_before());
+                                        .samples = before.samples,
+                                        .bad_lines = before.bad_lines});
+  BadLineCount bad_lines(options.max_bad_lines, before.bad_lines);
   std::vector<ChunkEncoder> encoders(
       threads, ChunkEncoder(format, *preprocessing, columns, options.block_samples));
   OrderedChunks<EncodedChunk> pass(
@@ -279,21 +265,16 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
 
   std::vector<DataOrigin> origins = chunks.origins();
   RETURN_IF_ERROR(CompleteOrigins(counted, *state, &origins));
-  if (writer->samples() == 0) {
+  if (writer->blocks().empty()) {
     return UsageError("\"{}\" is empty: there is nothing to train on", options.files.front());
   }
-  if (TextFormats().DeclarationOf(format.schema().format).may_drop_lines && origins.size() == 1) {
-    origins[0].day_samples = DaySizes(origins[0].samples);
-  }
   if (format.drops_lines() && origins.size() == 1) {
-    std::vector<uint64_t> samples;
-    for (const ConvertedChunk& chunk : state->chunks()) samples.push_back(chunk.samples);
-    ASSIGN_OR_RETURN(origins[0].day_samples, DaySamples(format, options, samples));
+    ASSIGN_OR_RETURN(origins[0].day_samples, DaySamples(format, options, state->chunks()));
   }
-  RETURN_IF_ERROR(LinkPreprocessing(*preprocessing, writer->partial_path()));
-  summary->samples = writer->samples();
-  summary->resumed_samples = chunk_writer.samples_before();
-  summary->blocks = writer->blocks();
+  RETURN_IF_ERROR(LinkPreprocessing(*preprocessing, state->data_path()));
+  for (const DataOrigin& origin : origins) summary->samples += origin.samples;
+  summary->resumed_samples = before.samples;
+  summary->blocks = writer->blocks().size();
   summary->bytes = writer->bytes();
   summary->text_bytes = chunks.text_bytes();
   summary->bad_lines = bad_lines.count();

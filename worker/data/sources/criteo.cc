@@ -238,7 +238,7 @@ bool LooksLikeCriteo(const std::string&, std::string_view line) {
 }
 
 REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate},
-                                  {.may_drop_lines = true, .looks_so = &LooksLikeCriteo}) &&
+                                  {.looks_so = &LooksLikeCriteo}) &&
                 AddTextDataset("criteo", {.options = {kSubSampleRate},
                                           .flags = {kDataSet, kIdMapping, kMaxIndRange}}));
 

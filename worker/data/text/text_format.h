@@ -72,7 +72,7 @@ class TextFormat {
   virtual bool has_quotes() const { return false; }
 
   // Whether Parse leaves out good lines, as a line is one record. Days of data
-  // (worker/data/blocks/sample_split.h) are then cut by lines.
+  // (worker/data/blocks/sample_order.h) are then cut by lines.
   virtual bool drops_lines() const { return false; }
 
   // Overwrites *raw with the samples of the chunk, in order; appends bad records to *bad. An error
@@ -84,9 +84,6 @@ class TextFormat {
 struct TextFormatDeclaration {
   bool names_columns = false;  // the schema says which columns there are; others have their own
   Status (*check)(const Schema& schema) = nullptr;  // of what only this format needs. (OK)
-  // An option makes it drop lines. Data converted from it always record their days, so data without
-  // them are known to come from a version that cut days otherwise.
-  bool may_drop_lines = false;
   // Whether a file is of this format, by name and first line; of no two formats. Null: never.
   bool (*looks_so)(const std::string& file, std::string_view line) = nullptr;
   // Features of its own columns that a guessed schema begins without, and columns of files beside
