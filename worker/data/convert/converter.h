@@ -44,7 +44,7 @@ struct ConversionSummary {
   uint64_t resumed_samples = 0;  // that an earlier call had converted
   std::vector<uint64_t> tokens;  // of each categorical column: in its dictionary; 0: none
   std::vector<std::string> bad_line_examples;  // the first few
-  std::vector<std::string> warnings;           // Fitting::Warnings, if this call has counted tokens
+  std::vector<std::string> warnings;           // of the first pass, if this call ran it
 };
 
 struct ConversionHooks {

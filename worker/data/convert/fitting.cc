@@ -8,10 +8,14 @@
 #include <span>
 #include <thread>
 
-#include "common/mutex.h"
 #include "common/random.h"
+#include "worker/data/convert/ordered_chunks.h"
+#include "worker/data/convert/passes.h"
 #include "worker/data/convert/sorted_runs.h"
+#include "worker/data/convert/token_counts.h"
+#include "worker/data/mapping/preprocessing.h"
 #include "worker/data/mapping/vocabulary.h"
+#include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {
 namespace {
@@ -34,24 +38,68 @@ struct ComesEarlierInFile {
   }
 };
 
-}  // namespace
+// Makes the files in `directory`, which exists.
+class Fitting {
+ public:
+  Fitting(const Schema& schema, const ConversionOptions& options, uint32_t threads,
+          std::string directory);
 
-bool Fitting::IsNeeded(const Schema& schema) {
-  return std::ranges::any_of(schema.categorical,
-                             [](const auto& column) { return column.ids == "dictionary"; }) ||
-         std::ranges::any_of(schema.dense,
-                             [](const auto& column) { return column.transform == "standardise"; });
-}
+  // Counts the tokens of raw samples, which are chunk number `chunk` of the data: below 2^32, and
+  // ascending on each thread. On several threads at once, each with a number of its own.
+  Status AddTokens(uint32_t thread, uint64_t chunk, const Batch& raw);
 
-Fitting::Fitting(const Schema& schema, FittingOptions options)
-    : schema_(schema), options_(std::move(options)), moments_(schema.dense.size()) {
+  // Of each dense column; others than standardised ones are left empty.
+  std::vector<Moments> MomentsOf(const Batch& raw) const;
+  // Call it in the order of the data.
+  void AddMoments(const std::vector<Moments>& moments);
+
+  // Writes the files.
+  Status Finish();
+
+  // After Finish.
+  std::vector<std::string> Warnings() const;
+
+ private:
+  struct Dictionary {
+    size_t column = 0;    // among the categorical ones
+    uint64_t tokens = 0;  // that occur often enough
+    uint64_t kept = 0;    // of these
+  };
+
+  // `part`: of `parts` that are made at the same time.
+  Status WriteVocabulary(size_t dictionary, uint64_t parts);
+  Status WriteVocabularies();
+  uint64_t RowsNeeded(const Dictionary& dictionary) const;
+  Status CheckRows() const;
+  bool TakesBadIds(size_t column) const {
+    return column < takes_bad_ids_.size() && takes_bad_ids_[column];
+  }
+
+  Schema schema_;
+  const std::vector<bool> takes_bad_ids_;
+  const std::string source_;  // how messages name the data
+  const std::string directory_;
+  const uint64_t memory_bytes_;
+  std::vector<Dictionary> dictionaries_;
+  std::vector<Moments> moments_;                      // of each dense column
+  std::vector<std::unique_ptr<TokenCounts>> counts_;  // of each thread; columns are dictionaries_
+};
+
+Fitting::Fitting(const Schema& schema, const ConversionOptions& options, uint32_t threads,
+                 std::string directory)
+    : schema_(schema),
+      takes_bad_ids_(options.takes_bad_ids),
+      source_(options.files.front()),
+      directory_(std::move(directory)),
+      memory_bytes_(options.memory_bytes / 2),
+      moments_(schema.dense.size()) {
   for (size_t column = 0; column < schema.categorical.size(); ++column) {
     if (schema.categorical[column].ids == "dictionary") dictionaries_.push_back({.column = column});
   }
-  for (uint32_t thread = 0; thread < options_.threads; ++thread) {
-    counts_.push_back(std::make_unique<TokenCounts>(
-        dictionaries_.size(), fmt::format("{}/spill-{}", options_.directory, thread),
-        options_.memory_bytes / options_.threads));
+  for (uint32_t thread = 0; thread < threads; ++thread) {
+    counts_.push_back(std::make_unique<TokenCounts>(dictionaries_.size(),
+                                                    fmt::format("{}/spill-{}", directory_, thread),
+                                                    memory_bytes_ / threads));
   }
 }
 
@@ -85,10 +133,6 @@ void Fitting::AddMoments(const std::vector<Moments>& moments) {
   for (size_t column = 0; column < moments_.size(); ++column) moments_[column].Add(moments[column]);
 }
 
-bool Fitting::TakesBadIds(size_t column) const {
-  return column < options_.takes_bad_ids.size() && options_.takes_bad_ids[column];
-}
-
 uint64_t Fitting::RowsNeeded(const Dictionary& dictionary) const {
   return std::max<uint64_t>(1,
                             KeptRows(schema_.categorical[dictionary.column]) + dictionary.tokens);
@@ -97,11 +141,11 @@ uint64_t Fitting::RowsNeeded(const Dictionary& dictionary) const {
 Status Fitting::WriteVocabulary(size_t dictionary, uint64_t parts) {
   Dictionary& made = dictionaries_[dictionary];
   const CategoricalColumn& column = schema_.categorical[made.column];
-  const std::string path = options_.directory + "/" + VocabularyFileName(made.column);
-  const uint64_t memory = options_.memory_bytes / parts / 2;
+  const std::string path = directory_ + "/" + VocabularyFileName(made.column);
+  const uint64_t memory = memory_bytes_ / parts / 2;
 
   ExternalSort<Appearance, AppearsEarlier> by_appearance(
-      fmt::format("{}/spill-first-{}", options_.directory, dictionary), memory);
+      fmt::format("{}/spill-first-{}", directory_, dictionary), memory);
   RETURN_IF_ERROR(TokenCounts::ForEachToken(counts_, dictionary, [&](const TokenCount& token) {
     return token.count < column.min_count ? OkStatus()
                                           : by_appearance.Add({token.first, token.key});
@@ -114,7 +158,7 @@ Status Fitting::WriteVocabulary(size_t dictionary, uint64_t parts) {
   }
   made.kept = kept;
   ExternalSort<NumberedKey, ComesEarlierInFile> by_key(
-      fmt::format("{}/spill-sorted-{}", options_.directory, dictionary), memory);
+      fmt::format("{}/spill-sorted-{}", directory_, dictionary), memory);
   uint64_t number = 0;
   RETURN_IF_ERROR(by_appearance.ForEach([&](const Appearance& token) {
     const uint64_t own = number++;
@@ -129,8 +173,7 @@ Status Fitting::WriteVocabulary(size_t dictionary, uint64_t parts) {
 }
 
 Status Fitting::WriteVocabularies() {
-  const auto parts =
-      static_cast<uint32_t>(std::min<size_t>(options_.threads, dictionaries_.size()));
+  const auto parts = static_cast<uint32_t>(std::min<size_t>(counts_.size(), dictionaries_.size()));
   std::atomic<size_t> next{0};
   std::vector<Status> status(dictionaries_.size());
   std::vector<std::thread> threads;
@@ -164,7 +207,7 @@ Status Fitting::CheckRows() const {
         "arch_embedding_size={} or more; or choose ids by hash (id_mapping hash), or a lower "
         "max_ind_range, or a higher min_count, or a rare_row, or give the table bad_ids: modulo or "
         "padding (--config, section tables)",
-        options_.source, dictionary.column, column.name, needed[dictionary.column], column.rows,
+        source_, dictionary.column, column.name, needed[dictionary.column], column.rows,
         fmt::join(needed, "-"));
   }
   return OkStatus();
@@ -179,7 +222,7 @@ std::vector<std::string> Fitting::Warnings() const {
         "{}: the table of column \"{}\" has {} rows, and its dictionary needs {}: {} of {} tokens, "
         "those that appear last, share the row of rare ones; give the table {} rows, or the column "
         "a higher min_count",
-        options_.source, column.name, column.rows, RowsNeeded(dictionary),
+        source_, column.name, column.rows, RowsNeeded(dictionary),
         dictionary.tokens - dictionary.kept, dictionary.tokens, RowsNeeded(dictionary)));
   }
   return warnings;
@@ -198,7 +241,65 @@ Status Fitting::Finish() {
   for (const Moments& moments : moments_) {
     statistics.push_back({moments.mean, moments.deviation()});
   }
-  return WritePreprocessing(options_.directory, schema_, statistics);
+  return WritePreprocessing(directory_, schema_, statistics);
+}
+
+struct CountedChunk {
+  std::vector<Moments> moments;
+  std::vector<BadLine> bad_lines;
+  size_t samples = 0;
+};
+
+Result<std::vector<DataOrigin>> CountChunks(const TextFormat& format,
+                                            const ConversionOptions& options, uint32_t threads,
+                                            Fitting* fitting) {
+  ASSIGN_OR_RETURN(TextChunks chunks,
+                   TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes));
+  PassProgress progress(options.hooks, {.pass = 1, .passes = 2, .bytes = chunks.bytes_total()});
+  BadLineCount bad_lines(options.max_bad_lines);
+  std::vector<Batch> raw(threads);
+  OrderedChunks<CountedChunk> pass(
+      &chunks,
+      {.threads = threads,
+       .stop = options.hooks.stop,
+       .tick = [&](uint64_t bytes_done) { progress.Tick(bytes_done); }},
+      [&](const TextChunk& chunk, uint32_t thread, CountedChunk* counted) {
+        counted->bad_lines.clear();
+        RETURN_IF_ERROR(format.Parse(chunk, &raw[thread], &counted->bad_lines));
+        counted->samples = raw[thread].samples;
+        counted->moments = fitting->MomentsOf(raw[thread]);
+        return fitting->AddTokens(thread, chunk.number, raw[thread]);
+      },
+      [&](const TextChunk&, CountedChunk* counted) {
+        fitting->AddMoments(counted->moments);
+        progress.Add(counted->samples, counted->bad_lines.size());
+        return bad_lines.Add(counted->bad_lines);
+      });
+  RETURN_IF_ERROR(pass.Run());
+  return chunks.origins();
+}
+
+}  // namespace
+
+bool HasFirstPass(const TextFormat& format, const ConversionOptions& options) {
+  const Schema& schema = format.schema();
+  return options.preprocessing == nullptr &&
+         (std::ranges::count(schema.categorical, "dictionary", &CategoricalColumn::ids) > 0 ||
+          std::ranges::count(schema.dense, "standardise", &DenseColumn::transform) > 0);
+}
+
+Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
+                                                  const ConversionOptions& options,
+                                                  uint32_t threads, const std::string& directory,
+                                                  std::vector<std::string>* warnings) {
+  Fitting fitting(format.schema(), options, threads, directory);
+  std::vector<DataOrigin> origins;
+  if (HasFirstPass(format, options)) {
+    ASSIGN_OR_RETURN(origins, CountChunks(format, options, threads, &fitting));
+  }
+  RETURN_IF_ERROR(fitting.Finish());
+  *warnings = fitting.Warnings();
+  return origins;
 }
 
 }  // namespace rowhouse

@@ -1,7 +1,7 @@
-// The two passes of a conversion over its text (worker/data/convert/converter.h), and what both
-// count.
+// The second pass of a conversion over its text (worker/data/convert/converter.h), which writes
+// blocks, and what both passes count; the first is fitting.h.
 //
-// Threads: the functions are called by one thread, which starts its own.
+// Threads: WriteData is called by one thread and starts its own.
 #pragma once
 
 #include <atomic>
@@ -17,21 +17,6 @@
 #include "worker/data/convert/converter.h"
 
 namespace rowhouse {
-
-// ---- The first: makes the preprocessing -----------------------------------------------------
-
-// Counts tokens and adds up dense values where the schema needs it, and writes the preprocessing
-// into `directory`. Returns the files that it has read, none if it had to read none. *warnings:
-// Fitting::Warnings.
-Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
-                                                  const ConversionOptions& options,
-                                                  uint32_t threads, const std::string& directory,
-                                                  std::vector<std::string>* warnings);
-
-// Whether MakePreprocessing reads the text.
-bool HasFirstPass(const TextFormat& format, const ConversionOptions& options);
-
-// ---- The second: writes blocks --------------------------------------------------------------
 
 // Writes the samples as state->data_path(), going on where `state` says. `counted`: what
 // MakePreprocessing returned in this call, to notice files that have changed since.

@@ -27,18 +27,38 @@ namespace rowhouse {
 class SpillFile {
  public:
   explicit SpillFile(std::string path) : path_(std::move(path)) {}
-  ~SpillFile();
+  ~SpillFile() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(path_.c_str());
+  }
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  Status Append(const void* bytes, uint64_t count);
-  Status Read(uint64_t at, void* bytes, uint64_t count) const;
-  uint64_t bytes() const { return bytes_; }
+  Status Append(const void* bytes, uint64_t count) {
+    if (fd_ < 0) {
+      fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_TRUNC | O_CLOEXEC, 0644);
+      if (fd_ < 0) return StatusFromErrno(errno, "write", path_);
+    }
+    return WriteAll(fd_, {static_cast<const char*>(bytes), count}, path_);
+  }
+
+  Status Read(uint64_t at, void* bytes, uint64_t count) const {
+    for (char* to = static_cast<char*>(bytes); count > 0;) {
+      const ssize_t got = ::pread(fd_, to, count, static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return StatusFromErrno(errno, "read", path_);
+      if (got == 0) return IoError("{} is shorter than what was written", path_);
+      to += got;
+      count -= static_cast<uint64_t>(got);
+      at += static_cast<uint64_t>(got);
+    }
+    return OkStatus();
+  }
 
  private:
   const std::string path_;
   int fd_ = -1;  // -1: nothing was written
-  uint64_t bytes_ = 0;
 };
 
 // Records [at, at + count) of a file, one after the other.
