@@ -17,7 +17,6 @@
 #include "launch/settings/yaml_config.h"
 #include "worker/data/infer/inference.h"
 #include "worker/data/text/field_text.h"
-#include "worker/data/text/first_look.h"
 #include "worker/data/text/text_chunks.h"
 #include "worker/data/text/text_format.h"
 

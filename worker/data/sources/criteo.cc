@@ -19,7 +19,7 @@
 #include "common/numpy_random.h"
 #include "worker/data/convert/prepared_text.h"
 #include "worker/data/criteo_line.h"
-#include "worker/data/text/first_look.h"
+#include "worker/data/text/sample_fields.h"
 #include "worker/data/text/text_format.h"
 
 namespace rowhouse {

@@ -8,7 +8,6 @@
 
 #include "common/nearest_name.h"
 #include "worker/data/text/field_text.h"
-#include "worker/data/text/first_look.h"
 
 namespace rowhouse {
 namespace {
@@ -234,6 +233,26 @@ std::optional<FieldFault> SampleFields::Add(std::span<const std::string_view> fi
     if (!bags.weights.empty()) bags.weights.resize(bags.ids.size());
   }
   return fault;
+}
+
+std::string GuessOfText(std::string_view first_record) {
+  constexpr std::string_view kSeparators = ",\t;|";
+  constexpr std::array kNames = {"comma-separated values", "tab-separated values",
+                                 "semicolon-separated values", "values separated by |"};
+  size_t best = 0;
+  const auto count = [&](size_t i) { return std::ranges::count(first_record, kSeparators[i]); };
+  for (size_t i = 1; i < kSeparators.size(); ++i) best = count(i) > count(best) ? i : best;
+  if (count(best) == 0) return "";
+  bool has_header = true;  // no field is a number
+  for (size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
+    end = first_record.find(kSeparators[best], begin);
+    const std::string_view field = first_record.substr(begin, end - begin);
+    has_header = has_header && !field.empty() && !DoubleOf(field);
+  }
+  return fmt::format(
+      "; the file looks like {} {} ({}); `rowhouse data infer` writes the section schema of the "
+      "YAML file for it",
+      kNames[best], has_header ? "with a header" : "without a header", ShownField(first_record));
 }
 
 uint64_t BadRecords::LineOf(size_t position) {

@@ -88,6 +88,11 @@ class SampleFields {
   std::vector<Token> tokens_;
 };
 
+// What a text seems to be, as the rest of an error of its first line: "; the file looks like
+// comma-separated values with a header (age, city, ...): describe it in section schema ...", or "".
+// `first_record`: without its line end.
+std::string GuessOfText(std::string_view first_record);
+
 // Bad records of a chunk as messages: "FILE:LINE:COLUMN: what is wrong; mend or remove the line".
 class BadRecords {
  public:

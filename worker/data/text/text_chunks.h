@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
@@ -32,13 +33,20 @@ Result<std::vector<std::string>> ExpandFiles(const std::string& list);
 // not read. kUsage as TextChunks::Open and Next.
 Result<std::string> FirstRecordOf(const std::string& file, bool has_quotes);
 
+constexpr size_t kFirstLookBytes = 4096;  // that tell whether a file is text
+
+// kUsage, saying what the file is and what to do, unless `head`, the first bytes of it
+// (uncompressed), looks like text: so a Parquet file given as text is called one, instead of an
+// error in line 1, column 5. An empty head is text.
+Status CheckIsText(std::string_view head, const std::string& file);
+
 class TextChunks {
  public:
   static constexpr size_t kMaxRecordBytes = size_t{1} << 20;
   static constexpr size_t kDefaultChunkBytes = size_t{1} << 22;
 
   // Looks at the beginning of each file. kUsage, naming the file and the reason, if one cannot be
-  // opened or does not look like text (worker/data/text/first_look.h).
+  // opened or does not look like text (CheckIsText).
   static Result<TextChunks> Open(std::vector<std::string> files, bool has_quotes,
                                  size_t chunk_bytes = kDefaultChunkBytes);
 

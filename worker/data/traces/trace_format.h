@@ -14,11 +14,14 @@
 // All is little-endian. Threads: plain data.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "worker/data/batch.h"
 
 namespace rowhouse {
 
@@ -59,6 +62,25 @@ struct TraceHeader {
   uint64_t mini_batch_size = 1;  // samples of a step, over all workers
   uint32_t worker = 0;           // whose samples these are
   uint32_t workers = 1;
+};
+
+// Bags of one table as they were, before sampling.
+struct BagFigures {
+  uint64_t bags = 0, empty_bags = 0, lookups = 0, longest_bag = 0;
+
+  double mean_bag() const {
+    return bags == 0 ? 0.0 : static_cast<double>(lookups) / static_cast<double>(bags);
+  }
+  // Those of whole bags.
+  void Add(const Bags& whole) {
+    bags += whole.samples();
+    lookups += whole.ids.size();
+    for (size_t s = 0; s < whole.samples(); ++s) {
+      const uint64_t length = whole.offsets[s + 1] - whole.offsets[s];
+      empty_bags += length == 0 ? 1 : 0;
+      longest_bag = std::max(longest_bag, length);
+    }
+  }
 };
 
 }  // namespace rowhouse

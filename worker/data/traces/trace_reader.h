@@ -3,8 +3,7 @@
 //   recorded        what train --record_ids writes (trace_format.h); parts of several workers
 //                   (FILE.0, FILE.1, ...) are put together again
 //   text            a line a lookup, "TABLE ID"; or "ID", of one table; may be compressed by gzip
-//   or
-//                   zstd
+//                   or zstd
 //
 // docs/traces.md describes both for people, and has a program that writes files of torch (Meta's
 // dlrm_datasets) as text.
@@ -21,17 +20,6 @@
 #include "worker/data/traces/trace_format.h"
 
 namespace rowhouse {
-
-// Bags of one table as they were, before sampling.
-struct BagFigures {
-  uint64_t bags = 0, empty_bags = 0, lookups = 0, longest_bag = 0;
-
-  double mean_bag() const {
-    return bags == 0 ? 0.0 : static_cast<double>(lookups) / static_cast<double>(bags);
-  }
-  // Those of whole bags.
-  void Add(const Bags& whole);
-};
 
 class TraceReader {
  public:
@@ -55,22 +43,20 @@ class TraceReader {
   std::vector<BagFigures> figures_;
 };
 
-// Each opens one form. kUsage, naming file and reason (and place: "FILE:LINE:COLUMN: ..." of a
-// text), for a file that is missing, unfinished or damaged, or has no lookups.
-//
-// recorded: the parts of all workers, in their order, which are read side by side: a step has the
-// samples of worker 0, then those of worker 1, and so on. kUsage also for parts of different runs,
-// and if parts are missing.
+// The recorded form, of the parts of all workers, in their order, which are read side by side: a
+// step has the samples of worker 0, then those of worker 1, and so on. Errors are those of
+// OpenTrace; kUsage also for parts of different runs, and if parts are missing.
 Result<std::unique_ptr<TraceReader>> OpenRecordedTrace(const std::vector<std::string>& parts);
-// text: "TABLE ID", with blanks, tabs or a comma between, where TABLE is a name or a number; or
-// "ID" alone, of one table that is called "0". From a field that begins with # on, a line is a
+
+// Opens a file of either form. kUsage, naming file and reason (and place: "FILE:LINE:COLUMN: ..."
+// of a text), for a file that is missing, empty, unfinished, damaged or of another form, or has no
+// lookups; for a file of torch it names the program.
+//
+// Of a text: "TABLE ID", with blanks, tabs or a comma between, where TABLE is a name or a number;
+// or "ID" alone, of one table that is called "0". From a field that begins with # on, a line is a
 // remark. An empty line ends a sample, also behind the last one; in a file without empty lines the
 // k-th id of each table belongs to sample k. Ids are below 2^63. All of it is held in memory, 8
 // bytes a lookup.
-Result<std::unique_ptr<TraceReader>> OpenTextTrace(const std::string& path);
-
-// Opens a file of either form. kUsage, naming file and reason, for a file that is missing, empty,
-// unfinished, damaged or of another form; for a file of torch it names the program.
 Result<std::unique_ptr<TraceReader>> OpenTrace(const std::string& path);
 
 }  // namespace rowhouse

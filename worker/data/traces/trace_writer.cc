@@ -132,16 +132,12 @@ Status TraceWriter::Append(uint64_t step, const std::vector<Bags>& features) {
 }
 
 void TraceWriter::AppendTable(size_t table, const Bags& bags) {
-  uint64_t empty = 0, longest = 0;
-  for (size_t s = 0; s < bags.samples(); ++s) {
-    const uint64_t length = bags.offsets[s + 1] - bags.offsets[s];
-    empty += length == 0 ? 1 : 0;
-    longest = std::max(longest, length);
-  }
-  PutVarint(bags.ids.size(), &raw_);
-  PutVarint(empty, &raw_);
-  PutVarint(longest, &raw_);
-  lookups_ += bags.ids.size();
+  BagFigures whole;
+  whole.Add(bags);
+  PutVarint(whole.lookups, &raw_);
+  PutVarint(whole.empty_bags, &raw_);
+  PutVarint(whole.longest_bag, &raw_);
+  lookups_ += whole.lookups;
   const double share = header_.tables[table].sampled;
   const Bags* written = &bags;
   if (share < 1.0) {
