@@ -51,6 +51,22 @@ std::shared_ptr<const Preprocessing> Make(const std::string& directory, const Sc
   return opened.ok() ? opened.value() : nullptr;
 }
 
+// DLRM's: of integers up to the largest.
+TEST(Preprocessing, Log1pIsThatOfFloatsAndZeroBelowZero) {
+  TempDir directory;
+  Schema schema;
+  schema.dense = {{"count", "log1p"}};
+  ASSERT_OK(WritePreprocessing(directory.path(), schema, {{}}));
+  Batch raw, mapped;
+  raw.Clear(1, 0);
+  raw.samples = 3;
+  raw.dense = {-5.0f, 0.0f, 2147483647.0f};
+  ASSERT_OK(Preprocessing::Open(directory.path()).value()->Map(raw, &mapped));
+  EXPECT_EQ(mapped.dense[0], 0.0f);
+  EXPECT_EQ(mapped.dense[1], 0.0f);
+  EXPECT_FLOAT_EQ(mapped.dense[2], 21.487562f);
+}
+
 Batch RawSamples() {
   Batch raw;
   raw.Clear(3, 3);

@@ -9,11 +9,14 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <optional>
+#include <span>
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/nearest_name.h"
 #include "common/new_file.h"
-#include "worker/data/mapping/column_mapping.h"
+#include "common/random.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/mapping/token_key.h"
 #include "worker/data/mapping/vocabulary.h"
@@ -41,6 +44,188 @@ bool IsVocabularyName(const std::string& name, size_t* column) {
 std::string PathIn(const std::string& directory, const std::string& name) {
   return (std::filesystem::path(directory) / name).string();
 }
+
+// ---- What one column becomes (worker/data/schema.h) ------------------------------------------
+
+Status CheckWord(const std::string& column, const char* what, const std::string& word,
+                 const std::vector<std::string>& known) {
+  if (std::count(known.begin(), known.end(), word) > 0) return OkStatus();
+  return UsageError("column {}: unknown {} \"{}\" {}", column, what, word,
+                    DescribeKnownNames(word, known));
+}
+
+// Division of 64 bits takes several times as long as one of 32.
+inline uint64_t Modulo(uint64_t number, uint64_t divisor) {
+  if (((number | divisor) >> 32) != 0) return number % divisor;
+  return static_cast<uint32_t>(number) % static_cast<uint32_t>(divisor);
+}
+
+class DenseMapping {
+ public:
+  // kUsage, naming the column, for an unknown transform or a `missing` that is not finite.
+  static Result<DenseMapping> Make(const DenseColumn& column, const DenseStatistics& statistics);
+
+  // Writes column `column` of samples x width values, row-major; NaN in `raw` is missing.
+  void Map(std::span<const float> raw, size_t column, size_t width, std::span<float> out) const;
+
+ private:
+  enum class Transform : uint8_t { kAsIs, kLog1p, kStandardise };
+
+  Transform transform_ = Transform::kAsIs;
+  float missing_ = 0.0f;
+  DenseStatistics statistics_;
+};
+
+class CategoricalMapping {
+ public:
+  // `vocabulary` outlives it; null where ids are not by dictionary. kUsage, naming the column, for
+  // an unknown word or too few rows.
+  static Result<CategoricalMapping> Make(const CategoricalColumn& column,
+                                         const Vocabulary* vocabulary);
+
+  // Overwrites *out. Requires empty weights of `raw`, or one for each of its ids.
+  void Map(const Bags& raw, Bags* out) const;
+
+  // Nothing for a key that is left out of its bag.
+  std::optional<uint64_t> IdOfKey(uint64_t key) const;
+
+ private:
+  enum class Ids : uint8_t { kHash, kModulo, kDictionary };
+
+  static constexpr uint64_t kLeftOut = UINT64_MAX;
+
+  // ids[i] of keys[i], kLeftOut for a key that is left out of its bag.
+  void IdsOfKeys(std::span<const uint64_t> keys, std::span<uint64_t> ids) const;
+
+  Ids ids_ = Ids::kHash;
+  uint64_t first_ = 0;
+  uint64_t range_ = 1;  // rows - first
+  uint64_t max_ind_range_ = 0;
+  bool has_missing_row_ = false;
+  bool has_weights_ = false;
+  uint64_t id_of_rare_ = kLeftOut;
+  const Vocabulary* vocabulary_ = nullptr;
+};
+
+Result<DenseMapping> DenseMapping::Make(const DenseColumn& column,
+                                        const DenseStatistics& statistics) {
+  RETURN_IF_ERROR(
+      CheckWord(column.name, "transform", column.transform, {"as_is", "log1p", "standardise"}));
+  if (!std::isfinite(column.missing)) {
+    return UsageError("column {}: missing={} is not a finite number", column.name, column.missing);
+  }
+  DenseMapping mapping;
+  mapping.missing_ = column.missing;
+  mapping.statistics_ = statistics;
+  if (column.transform == "log1p") mapping.transform_ = Transform::kLog1p;
+  if (column.transform == "standardise") mapping.transform_ = Transform::kStandardise;
+  return mapping;
+}
+
+void DenseMapping::Map(std::span<const float> raw, size_t column, size_t width,
+                       std::span<float> out) const {
+  const auto value_at = [&](size_t at) { return std::isnan(raw[at]) ? missing_ : raw[at]; };
+  switch (transform_) {
+    case Transform::kAsIs:
+      for (size_t at = column; at < raw.size(); at += width) out[at] = value_at(at);
+      break;
+    case Transform::kLog1p:
+      for (size_t at = column; at < raw.size(); at += width) {
+        out[at] = std::log(std::max(value_at(at), 0.0f) + 1.0f);
+      }
+      break;
+    case Transform::kStandardise:
+      for (size_t at = column; at < raw.size(); at += width) {
+        const double distance = static_cast<double>(value_at(at)) - statistics_.mean;
+        out[at] = statistics_.deviation == 0.0
+                      ? 0.0f
+                      : static_cast<float>(distance / statistics_.deviation);
+      }
+      break;
+  }
+}
+
+Result<CategoricalMapping> CategoricalMapping::Make(const CategoricalColumn& column,
+                                                    const Vocabulary* vocabulary) {
+  RETURN_IF_ERROR(CheckWord(column.name, "ids", column.ids, {"dictionary", "hash", "modulo"}));
+  RETURN_IF_ERROR(CheckWord(column.name, "token", column.token, {"hex", "integer", "string"}));
+  CategoricalMapping mapping;
+  mapping.first_ = KeptRows(column);
+  if (column.rows <= mapping.first_) {
+    return UsageError(
+        "column {}: its table has {} rows, of which {} are kept for missing and rare "
+        "tokens; it needs more",
+        column.name, column.rows, mapping.first_);
+  }
+  mapping.range_ = column.rows - mapping.first_;
+  mapping.max_ind_range_ = column.max_ind_range;
+  mapping.has_missing_row_ = column.missing_row;
+  if (column.rare_row) mapping.id_of_rare_ = column.missing_row ? 1 : 0;
+  mapping.has_weights_ = !column.weight_separator.empty();
+  mapping.vocabulary_ = vocabulary;
+  if (column.ids == "modulo") mapping.ids_ = Ids::kModulo;
+  if (column.ids == "dictionary") {
+    CHECK(vocabulary != nullptr);
+    mapping.ids_ = Ids::kDictionary;
+  }
+  return mapping;
+}
+
+void CategoricalMapping::IdsOfKeys(std::span<const uint64_t> keys, std::span<uint64_t> ids) const {
+  const auto limited = [&](uint64_t key) {
+    return max_ind_range_ > 0 ? Modulo(key, max_ind_range_) : key;
+  };
+  switch (ids_) {
+    case Ids::kHash:
+      for (size_t i = 0; i < keys.size(); ++i) {
+        ids[i] = first_ + Modulo(Mix64(limited(keys[i])), range_);
+      }
+      break;
+    case Ids::kModulo:
+      for (size_t i = 0; i < keys.size(); ++i) ids[i] = first_ + Modulo(limited(keys[i]), range_);
+      break;
+    case Ids::kDictionary:
+      for (size_t i = 0; i < keys.size(); ++i) ids[i] = limited(keys[i]);
+      vocabulary_->FindAll(ids, ids);
+      for (uint64_t& id : ids) id = id == Vocabulary::kNone ? id_of_rare_ : first_ + id;
+      break;
+  }
+}
+
+std::optional<uint64_t> CategoricalMapping::IdOfKey(uint64_t key) const {
+  uint64_t id = 0;
+  IdsOfKeys({&key, 1}, {&id, 1});
+  if (id == kLeftOut) return std::nullopt;
+  return id;
+}
+
+void CategoricalMapping::Map(const Bags& raw, Bags* out) const {
+  std::vector<uint64_t> ids(raw.ids.size());
+  IdsOfKeys(raw.ids, ids);
+  if (!has_missing_row_ && std::ranges::find(ids, kLeftOut) == ids.end()) {
+    out->offsets = raw.offsets;
+    out->weights = raw.weights;
+    out->ids = std::move(ids);
+    return;
+  }
+  const bool has_weights = has_weights_ || !raw.weights.empty();
+  out->clear();
+  for (size_t sample = 0; sample < raw.samples(); ++sample) {
+    const uint32_t begin = raw.offsets[sample], end = raw.offsets[sample + 1];
+    if (begin == end && has_missing_row_) {
+      out->ids.push_back(0);
+      if (has_weights) out->weights.push_back(1.0f);
+    }
+    for (uint32_t i = begin; i < end; ++i) {
+      if (ids[i] == kLeftOut) continue;
+      out->ids.push_back(ids[i]);
+      if (has_weights) out->weights.push_back(raw.weights[i]);
+    }
+    out->EndBag();
+  }
+}
+
+// ---- Preprocessing ---------------------------------------------------------------------------
 
 class PreprocessingOfFiles final : public Preprocessing {
  public:

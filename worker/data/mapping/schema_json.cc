@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "common/json_text.h"
 
@@ -14,6 +15,44 @@ using nlohmann::ordered_json;
 constexpr char kGreatestMovie[] = "greatest_movie";
 constexpr uint64_t kAnyNumber = std::numeric_limits<uint64_t>::max();
 
+// Calls visit(key, field) for each field of a column or a rule, in the order of the file.
+template <typename Visit>
+void ForEachField(auto& column, const Visit& visit) {
+  using Column = std::remove_cvref_t<decltype(column)>;
+  if constexpr (std::is_same_v<Column, LabelRule>) {
+    visit("column", column.column);
+    visit("compare", column.compare);
+    visit("value", column.value);
+  } else if constexpr (std::is_same_v<Column, DenseColumn>) {
+    visit("name", column.name);
+    visit("transform", column.transform);
+    visit("missing", column.missing);
+  } else {
+    visit("name", column.name);
+    visit("token", column.token);
+    visit("ids", column.ids);
+    visit("rows", column.rows);
+    visit("max_ind_range", column.max_ind_range);
+    visit("min_count", column.min_count);
+    visit("missing_row", column.missing_row);
+    visit("rare_row", column.rare_row);
+    visit("separator", column.separator);
+    visit("weight_separator", column.weight_separator);
+  }
+}
+
+ordered_json JsonOf(const auto& column) {
+  ordered_json object;
+  ForEachField(column, [&](const char* key, const auto& field) { object[key] = field; });
+  return object;
+}
+
+ordered_json ListOf(const auto& columns) {
+  ordered_json list = ordered_json::array();
+  for (const auto& column : columns) list.push_back(JsonOf(column));
+  return list;
+}
+
 // Reads the keys of an object one by one; the first mistake stays.
 class KeyReader {
  public:
@@ -21,42 +60,23 @@ class KeyReader {
     if (!object.is_object()) status_ = CorruptionError("{} is no object", ShownJson(object));
   }
 
-  void Read(const char* key, std::string* value) {
-    const json* const found = Find(key);
-    if (found == nullptr) return;
-    if (!found->is_string()) return Expected(key, "a text");
-    *value = found->get<std::string>();
-  }
-  void Read(const char* key, bool* value) {
-    const json* const found = Find(key);
-    if (found == nullptr) return;
-    if (!found->is_boolean()) return Expected(key, "true or false");
-    *value = found->get<bool>();
-  }
-  void Read(const char* key, float* value) {
-    const json* const found = Find(key);
-    if (found == nullptr) return;
-    if (!found->is_number()) return Expected(key, "a number");
-    *value = found->get<float>();
-  }
+  void Read(const char* key, std::string* value) { Read(key, &json::is_string, "a text", value); }
+  void Read(const char* key, bool* value) { Read(key, &json::is_boolean, "true or false", value); }
+  void Read(const char* key, float* value) { Read(key, &json::is_number, "a number", value); }
   void Read(const char* key, uint64_t* value) {
     const json* const found = Find(key);
     if (found == nullptr) return;
     const Result<uint64_t> number = ReadJsonNumber(*found, key, kAnyNumber);
-    if (!number.ok()) {
-      status_ = number.status();
-    } else {
-      *value = number.value();
-    }
+    if (number.ok()) *value = number.value();
+    status_ = number.status();
   }
   void Read(const char* key, std::vector<std::string>* value) {
     const json* const found = Find(key);
     if (found == nullptr) return;
-    if (!found->is_array()) return Expected(key, "a list of texts");
-    for (const json& element : *found) {
-      if (!element.is_string()) return Expected(key, "a list of texts");
-      value->push_back(element.get<std::string>());
+    if (!found->is_array() || !std::ranges::all_of(*found, &json::is_string)) {
+      return Expected(key, "a list of texts");
     }
+    *value = found->get<std::vector<std::string>>();
   }
 
   const json* Find(const char* key) {
@@ -69,6 +89,13 @@ class KeyReader {
   const Status& status() const { return status_; }
 
  private:
+  template <typename Value>
+  void Read(const char* key, bool (json::*fits)() const, const char* what, Value* value) {
+    const json* const found = Find(key);
+    if (found == nullptr) return;
+    if (!(found->*fits)()) return Expected(key, what);
+    *value = found->get<Value>();
+  }
   void Expected(const char* key, const char* what) {
     status_ = CorruptionError("\"{}\" is {}, expected {}", key, ShownJson(object_[key]), what);
   }
@@ -77,107 +104,19 @@ class KeyReader {
   Status status_;
 };
 
-Result<DenseColumn> DenseFromJson(const json& object) {
-  DenseColumn column;
+template <typename Column>
+Status ReadFields(const json& object, Column* column) {
   KeyReader reader(object);
-  reader.Read("name", &column.name);
-  reader.Read("transform", &column.transform);
-  reader.Read("missing", &column.missing);
-  RETURN_IF_ERROR(reader.status());
-  return column;
+  ForEachField(*column, [&](const char* key, auto& field) { reader.Read(key, &field); });
+  return reader.status();
 }
 
-Result<CategoricalColumn> CategoricalFromJson(const json& object) {
-  CategoricalColumn column;
-  KeyReader reader(object);
-  reader.Read("name", &column.name);
-  reader.Read("token", &column.token);
-  reader.Read("ids", &column.ids);
-  reader.Read("rows", &column.rows);
-  reader.Read("max_ind_range", &column.max_ind_range);
-  reader.Read("min_count", &column.min_count);
-  reader.Read("missing_row", &column.missing_row);
-  reader.Read("rare_row", &column.rare_row);
-  reader.Read("separator", &column.separator);
-  reader.Read("weight_separator", &column.weight_separator);
-  RETURN_IF_ERROR(reader.status());
-  return column;
+template <typename Column>
+Status ReadColumns(const json& list, const char* what, std::vector<Column>* columns) {
+  RETURN_IF_ERROR(CheckJsonList(list, what));
+  for (const json& one : list) RETURN_IF_ERROR(ReadFields(one, &columns->emplace_back()));
+  return OkStatus();
 }
-
-}  // namespace
-
-ordered_json ToJson(const DenseColumn& column) {
-  return {{"name", column.name}, {"transform", column.transform}, {"missing", column.missing}};
-}
-
-ordered_json ToJson(const CategoricalColumn& column) {
-  return {{"name", column.name},
-          {"token", column.token},
-          {"ids", column.ids},
-          {"rows", column.rows},
-          {"max_ind_range", column.max_ind_range},
-          {"min_count", column.min_count},
-          {"missing_row", column.missing_row},
-          {"rare_row", column.rare_row},
-          {"separator", column.separator},
-          {"weight_separator", column.weight_separator}};
-}
-
-ordered_json ToJson(const Schema& schema) {
-  ordered_json object = {{"format", schema.format},
-                         {"separator", schema.separator},
-                         {"has_quotes", schema.has_quotes},
-                         {"has_header", schema.has_header},
-                         {"columns", schema.columns}};
-  object["label"] = {{"column", schema.label.column},
-                     {"compare", schema.label.compare},
-                     {"value", schema.label.value}};
-  object["weight"] = schema.weight;
-  object["dense"] = ordered_json::array();
-  for (const DenseColumn& column : schema.dense) object["dense"].push_back(ToJson(column));
-  object["categorical"] = ordered_json::array();
-  for (const CategoricalColumn& column : schema.categorical) {
-    object["categorical"].push_back(ToJson(column));
-  }
-  object["ignored"] = schema.ignored;
-  if (schema.greatest_movie > 0) object[kGreatestMovie] = schema.greatest_movie;
-  return object;
-}
-
-Result<Schema> SchemaFromJson(const json& object) {
-  Schema schema;
-  KeyReader reader(object);
-  reader.Read("format", &schema.format);
-  reader.Read("separator", &schema.separator);
-  reader.Read("has_quotes", &schema.has_quotes);
-  reader.Read("has_header", &schema.has_header);
-  reader.Read("columns", &schema.columns);
-  reader.Read("weight", &schema.weight);
-  reader.Read("ignored", &schema.ignored);
-  if (object.contains(kGreatestMovie)) reader.Read(kGreatestMovie, &schema.greatest_movie);
-  const json* const label = reader.Find("label");
-  const json* const dense = reader.Find("dense");
-  const json* const categorical = reader.Find("categorical");
-  RETURN_IF_ERROR(reader.status());
-  KeyReader rule(*label);
-  rule.Read("column", &schema.label.column);
-  rule.Read("compare", &schema.label.compare);
-  rule.Read("value", &schema.label.value);
-  RETURN_IF_ERROR(rule.status());
-  RETURN_IF_ERROR(CheckJsonList(*dense, "dense"));
-  for (const json& one : *dense) {
-    ASSIGN_OR_RETURN(DenseColumn column, DenseFromJson(one));
-    schema.dense.push_back(std::move(column));
-  }
-  RETURN_IF_ERROR(CheckJsonList(*categorical, "categorical"));
-  for (const json& one : *categorical) {
-    ASSIGN_OR_RETURN(CategoricalColumn column, CategoricalFromJson(one));
-    schema.categorical.push_back(std::move(column));
-  }
-  return schema;
-}
-
-namespace {
 
 // Of one column: the keys of its JSON.
 Status CheckSameKeys(const std::string& column, const ordered_json& mapped,
@@ -207,17 +146,53 @@ Status CheckColumnsAreSame(const char* kind, const std::vector<Column>& mapped,
   RETURN_IF_ERROR(check_all_there(mapped, given, "the data", "the config"));
   for (const Column& column : given) {
     const auto same = std::ranges::find(mapped, column.name, &Column::name);
-    RETURN_IF_ERROR(CheckSameKeys(column.name, ToJson(*same), ToJson(column)));
+    RETURN_IF_ERROR(CheckSameKeys(column.name, JsonOf(*same), JsonOf(column)));
   }
   return OkStatus();
 }
 
 }  // namespace
 
+ordered_json ToJson(const Schema& schema) {
+  ordered_json object = {{"format", schema.format},
+                         {"separator", schema.separator},
+                         {"has_quotes", schema.has_quotes},
+                         {"has_header", schema.has_header},
+                         {"columns", schema.columns},
+                         {"label", JsonOf(schema.label)},
+                         {"weight", schema.weight},
+                         {"dense", ListOf(schema.dense)},
+                         {"categorical", ListOf(schema.categorical)},
+                         {"ignored", schema.ignored}};
+  if (schema.greatest_movie > 0) object[kGreatestMovie] = schema.greatest_movie;
+  return object;
+}
+
+Result<Schema> SchemaFromJson(const json& object) {
+  Schema schema;
+  KeyReader reader(object);
+  reader.Read("format", &schema.format);
+  reader.Read("separator", &schema.separator);
+  reader.Read("has_quotes", &schema.has_quotes);
+  reader.Read("has_header", &schema.has_header);
+  reader.Read("columns", &schema.columns);
+  reader.Read("weight", &schema.weight);
+  reader.Read("ignored", &schema.ignored);
+  if (object.contains(kGreatestMovie)) reader.Read(kGreatestMovie, &schema.greatest_movie);
+  const json* const label = reader.Find("label");
+  const json* const dense = reader.Find("dense");
+  const json* const categorical = reader.Find("categorical");
+  RETURN_IF_ERROR(reader.status());
+  RETURN_IF_ERROR(ReadFields(*label, &schema.label));
+  RETURN_IF_ERROR(ReadColumns(*dense, "dense", &schema.dense));
+  RETURN_IF_ERROR(ReadColumns(*categorical, "categorical", &schema.categorical));
+  return schema;
+}
+
 Status CheckMappedAs(const Schema& mapped, const Schema& given) {
   if (given.dense.empty() && given.categorical.empty()) return OkStatus();
   if (!given.label.column.empty()) {
-    RETURN_IF_ERROR(CheckSameKeys("label", ToJson(mapped).at("label"), ToJson(given).at("label")));
+    RETURN_IF_ERROR(CheckSameKeys("label", JsonOf(mapped.label), JsonOf(given.label)));
   }
   if (mapped.weight != given.weight) {
     return UsageError(

@@ -11,8 +11,6 @@
 
 namespace rowhouse {
 
-nlohmann::ordered_json ToJson(const DenseColumn& column);
-nlohmann::ordered_json ToJson(const CategoricalColumn& column);
 nlohmann::ordered_json ToJson(const Schema& schema);
 
 // kCorruption, naming the key, if one is missing or of another type. Keys besides are left alone.
