@@ -1,11 +1,10 @@
-#include "worker/data/infer/column_look.h"
-
 #include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "worker/data/infer/inference.h"
 #include "worker/data/mapping/token_key.h"
 #include "worker/data/text/field_text.h"
 
@@ -112,56 +111,52 @@ double DistinctTokens::DistinctAmong(double occurrences) const {
 
 void ColumnLook::Add(std::string_view field, uint64_t line) {
   if (IsMissingNumber(field)) {
-    ++missing_;
+    ++missing;
     return;
   }
-  ++values_;
-  tokens_.Add(field);
-  if (const auto found = texts_.find(std::string(field)); found != texts_.end()) {
+  ++values;
+  tokens.Add(field);
+  if (const auto found = texts.find(std::string(field)); found != texts.end()) {
     ++found->second;
-  } else if (texts_.size() < kMaxTexts) {
-    texts_.emplace(field, 1);
+  } else if (texts.size() < kMaxTexts) {
+    texts.emplace(field, 1);
   }
   const std::string_view trimmed = Trimmed(field);
-  not_utf8_ += !IsUtf8(field);
+  not_utf8 += !IsUtf8(field);
   if (const auto number = DoubleOf(trimmed); number && !IsInfinity(trimmed)) {
-    ++numbers_like_;
     AddNumber(trimmed, *number);
   } else {
     if (strays() == 1) {
-      first_stray_ = ShownField(trimmed);
-      first_stray_line_ = line;
+      first_stray = ShownField(trimmed);
+      first_stray_line = line;
     }
-    infinities_ += IsInfinity(trimmed);
-    if (IsDecimalComma(trimmed)) {
-      ++decimal_commas_;
-      ++numbers_like_;
-    }
-    dates_ += IsDate(trimmed);
+    infinities += IsInfinity(trimmed);
+    decimal_commas += IsDecimalComma(trimmed);
+    dates += IsDate(trimmed);
   }
   AddPieces(trimmed);  // also of a number: it may be a list of one
 }
 
 bool ColumnLook::are_numbers() const {
-  if (numbers_ == 0) return false;
-  const bool has_fractions = integers_ < numbers_;
-  return strays() == infinities_ || (has_fractions && strays() * 100 <= values_);
+  if (numbers == 0) return false;
+  const bool has_fractions = integers < numbers;
+  return strays() == infinities || (has_fractions && strays() * 100 <= values);
 }
 
 void ColumnLook::AddNumber(std::string_view field, double value) {
-  if (numbers_ == 0) min_ = max_ = value;
-  if (numbers_ > 0 && value <= last_) is_ascending_ = false;
+  if (numbers == 0) min = max = value;
+  if (numbers > 0 && value <= last_) is_ascending = false;
   last_ = value;
-  min_ = std::min(min_, value);
-  max_ = std::max(max_, value);
-  sum_ += value;
+  min = std::min(min, value);
+  max = std::max(max, value);
+  sum += value;
   if (IsInteger(field)) {
-    ++integers_;
+    ++integers;
     const bool is_odd = field[0] == '+' || (field.size() > 1 && field[0] == '0') ||
                         field.starts_with("-0") || !TokenKey(TokenType::kInteger, field);
-    has_odd_integers_ = has_odd_integers_ || is_odd;
+    has_odd_integers = has_odd_integers || is_odd;
   }
-  if (numbers_++ % stride_ != 0) return;
+  if (numbers++ % stride_ != 0) return;
   sample_.push_back(value);
   if (sample_.size() < 2 * kMaxSampled) return;
   for (size_t i = 0; i < kMaxSampled; ++i) sample_[i] = sample_[2 * i];
@@ -171,7 +166,7 @@ void ColumnLook::AddNumber(std::string_view field, double value) {
 
 void ColumnLook::AddPieces(std::string_view field) {
   for (size_t i = 0; i < kInnerSeparators.size(); ++i) {
-    Pieces& pieces = pieces_[i];
+    Pieces& found = pieces[i];
     const char separator = kInnerSeparators[i];
     bool has_separator = false;
     size_t begin = 0;
@@ -180,22 +175,20 @@ void ColumnLook::AddPieces(std::string_view field) {
       const bool is_last = end == std::string_view::npos;
       has_separator = has_separator || !is_last;
       // Fields that lack it count once the separator has been seen.
-      if (is_last && !has_separator && pieces.fields == 0) break;
+      if (is_last && !has_separator && found.fields == 0) break;
       const std::string_view piece = field.substr(begin, is_last ? end : end - begin);
       if (!Trimmed(piece).empty()) {
         std::string_view token;
-        ++pieces.pieces;
-        pieces.weighted += IsWeighted(piece, &token);
-        pieces.tokens.Add(token);
+        ++found.pieces;
+        found.weighted += IsWeighted(piece, &token);
+        found.tokens.Add(token);
       }
       if (is_last) break;
       begin = end + 1;
     }
-    pieces.fields += has_separator;
+    found.fields += has_separator;
   }
 }
-
-double ColumnLook::mean() const { return numbers_ == 0 ? 0 : sum_ / static_cast<double>(numbers_); }
 
 double ColumnLook::Quantile(double share) const {
   if (sample_.empty()) return 0;

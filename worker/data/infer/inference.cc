@@ -7,6 +7,9 @@
 #include <cctype>
 #include <cmath>
 
+#include "worker/data/dataset.h"
+#include "worker/data/text/text_format.h"
+
 namespace rowhouse {
 namespace {
 
@@ -24,190 +27,8 @@ constexpr std::array<std::string_view, 14> kIdWords = {
     "id",    "ids", "uid",      "user", "customer", "item", "product",
     "movie", "ad",  "campaign", "site", "code",     "zip",  "category"};
 
-bool MeansId(const ColumnLook& column) {
-  return std::ranges::any_of(WordsOfName(column.name()), [](const std::string& word) {
-    return std::ranges::count(kIdWords, word) > 0;
-  });
-}
-
-bool MeansWeight(const ColumnLook& column) {
-  const std::string name = fmt::format("{}", fmt::join(WordsOfName(column.name()), "_"));
-  return name == "weight" || name == "sample_weight";
-}
-
-InferredColumn Ignored(std::string why) { return {.use = Use::kIgnored, .why = std::move(why)}; }
-
-// Seconds or milliseconds since 1970, of years 1990 to 2060.
-bool AreEpochTimes(const ColumnLook& column) {
-  if (!column.are_integers()) return false;
-  return (column.min() > 6.3e8 && column.max() < 2.9e9) ||
-         (column.min() > 6.3e11 && column.max() < 2.9e12);
-}
-
-bool NumbersTheLines(const ColumnLook& column) {
-  const double values = static_cast<double>(column.values());
-  return column.are_integers() && column.is_ascending() && values > 20 &&
-         column.max() - column.min() < 1.5 * values;
-}
-
-bool IsDense(const ColumnLook& column) {
-  if (!column.are_numbers()) return false;
-  if (!column.are_integers()) return true;
-  // Numbers too long for a quantity are names of something.
-  return column.tokens().distinct() > kMaxCodes && !MeansId(column) &&
-         std::max(column.max(), -column.min()) < 1e9;
-}
-
-InferredColumn Dense(const ColumnLook& column) {
-  InferredColumn found{.use = Use::kDense};
-  const double median = column.Quantile(0.5), high = column.Quantile(0.99);
-  // A long tail: a few numbers are far above most.
-  const bool has_tail = column.min() >= 0 && high > 10 * std::max(median, 0.1);
-  found.dense.transform = has_tail ? "log1p" : "standardise";
-  found.why = fmt::format("numbers from {:.6g} to {:.6g}, half of them up to {:.6g}", column.min(),
-                          column.max(), median);
-  if (column.missing() > 0) {
-    found.dense.missing = static_cast<float>(std::round(median * 1000) / 1000);
-    found.why += fmt::format("; missing {} times: the median", column.missing());
-  }
-  if (column.strays() > 0) {
-    found.why += fmt::format("; {} lines have no number here, such as \"{}\"",
-                             WrittenCount(column.strays()), column.first_stray());
-  }
-  return found;
-}
-
-// Which of kInnerSeparators stands between the tokens of a field, or -1. Lists are made of tokens
-// that come back in other lists; texts are not.
-int SeparatorOf(const ColumnLook& column) {
-  int best = -1;
-  double fewest = 0;
-  for (size_t i = 0; i < ColumnLook::kInnerSeparators.size(); ++i) {
-    const ColumnLook::Pieces& pieces = column.pieces(i);
-    const double share = static_cast<double>(pieces.fields) / static_cast<double>(column.values());
-    const double tokens = static_cast<double>(pieces.tokens.distinct());
-    const double fields = static_cast<double>(column.tokens().distinct());
-    const char separator = ColumnLook::kInnerSeparators[i];
-    const bool is_usual = separator == '|' || separator == ';';
-    if (share < (is_usual ? 0.05 : 0.2) || tokens > (is_usual ? 2.0 : 0.5) * fields) continue;
-    if (best >= 0 && tokens >= fewest) continue;
-    best = static_cast<int>(i);
-    fewest = tokens;
-  }
-  return best;
-}
-
-InferredColumn Categorical(const ColumnLook& column, const DataSize& size, int separator) {
-  InferredColumn found{.use = Use::kCategorical};
-  CategoricalColumn& made = found.categorical;
-  const DistinctTokens* tokens = &column.tokens();
-  if (separator >= 0) {
-    const ColumnLook::Pieces& pieces = column.pieces(static_cast<size_t>(separator));
-    tokens = &pieces.tokens;
-    made.separator = std::string(1, ColumnLook::kInnerSeparators[static_cast<size_t>(separator)]);
-    if (pieces.weighted * 20 >= pieces.pieces * 19) made.weight_separator = ":";
-  } else if (column.are_plain_integers()) {
-    made.token = "integer";
-  }
-  made.missing_row = column.missing() > 0;
-  ChooseIds(*tokens, size, &found);
-  if (separator >= 0) found.why += fmt::format("; lists between \"{}\"", made.separator);
-  if (!made.weight_separator.empty()) found.why += ", each token with a weight";
-  if (made.missing_row) found.why += fmt::format("; missing {} times", column.missing());
-  return found;
-}
-
-InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool has_weight) {
-  const double distinct = static_cast<double>(column.tokens().distinct());
-  const double values = static_cast<double>(column.values());
-  if (column.values() == 0 && column.name().empty()) {
-    return Ignored("has neither name nor values: lines end with a separator");
-  }
-  if (column.values() == 0) return Ignored("empty in all lines");
-  if (column.name().empty()) return Ignored("has no name; it numbers the lines, as pandas writes");
-  if (column.are_dates()) return Ignored("dates");
-  if (distinct == 1 && column.missing() == 0) return Ignored("the same in all lines");
-  if (AreEpochTimes(column)) return Ignored("times since 1970");
-  const bool is_weight = !has_weight && MeansWeight(column) && column.are_numbers() &&
-                         column.min() >= 0 && column.missing() == 0;
-  if (is_weight) return {.use = Use::kWeight};
-  if (NumbersTheLines(column)) return Ignored("numbers the lines");
-  if (IsDense(column)) return Dense(column);
-  if (column.are_decimal_commas() && !MeansId(column)) {
-    return Ignored(fmt::format("numbers with decimal commas, such as {}, which are not read",
-                               column.texts().begin()->first));
-  }
-  const int separator = SeparatorOf(column);
-  if (separator < 0 && values >= 1000 && distinct > 0.95 * values) {
-    return Ignored(fmt::format("different in nearly every line: {} in {} lines",
-                               WrittenCount(distinct), WrittenCount(values)));
-  }
-  return Categorical(column, look.size, separator);
-}
-
-// What a reader of the config's comments alone might overlook.
-void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred* found) {
-  const auto note = [&](const std::string& what) {
-    found->notes.push_back(fmt::format("column \"{}\": {}", column.name(), what));
-  };
-  if (inferred.use == Use::kDense && column.strays() > 0) {
-    note(fmt::format(
-        "{} of {} lines have \"{}\" or the like in place of a number, which cannot be "
-        "read: mend them, or leave them out by --max_bad_lines",
-        WrittenCount(column.strays()), WrittenCount(found->size.looked_at), column.first_stray()));
-  }
-  // A slip of the pen in a column of whole numbers makes tokens of them all.
-  if (inferred.use == Use::kCategorical && column.strays() > 0 &&
-      column.strays() * 100 <= column.values()) {
-    note(fmt::format(
-        "all but {} of {} values are whole numbers, and \"{}\"{} is none, so all are tokens: if "
-        "they are numbers, mend it and infer again",
-        WrittenCount(column.strays()), WrittenCount(column.values()), column.first_stray(),
-        column.first_stray_line() == 0 ? ""
-                                       : fmt::format(" in line {}", column.first_stray_line())));
-  }
-  if (inferred.use == Use::kIgnored && column.are_decimal_commas()) {
-    note(
-        "numbers with decimal commas are not read, so it is left out: write points (3.5) to use "
-        "it");
-  }
-  if (column.not_utf8() > 0) {
-    note(
-        fmt::format("{} fields are not UTF-8, Latin-1 perhaps: they are tokens byte by byte, and "
-                    "others than the same text in UTF-8; iconv -f latin1 -t utf-8 converts a file",
-                    WrittenCount(column.not_utf8())));
-  }
-}
-
-Status NothingCategorical(const TextLook& look, const Schema& schema) {
-  std::vector<std::string> numbers;
-  for (const DenseColumn& column : schema.dense) numbers.push_back(column.name);
-  return UsageError(
-      "\"{}\": no column looks categorical, and a model has one table at least: {}. If one of them "
-      "is a name of something (a user, an article, a place), write the config by hand with it in "
-      "categorical (configs/own_data.yaml)",
-      look.first_file,
-      schema.ignored.empty()
-          ? fmt::format("all but the label are numbers, {}", fmt::join(numbers, ", "))
-          : fmt::format("numbers are {}; left out are {}",
-                        numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", ")),
-                        fmt::join(schema.ignored, ", ")));
-}
-
-}  // namespace
-
-std::string WrittenCount(double count) {
-  if (count >= 1e9) return fmt::format("{:.1f} billion", count / 1e9);
-  if (count >= 1e6) return fmt::format("{:.1f} million", count / 1e6);
-  const std::string digits = fmt::format("{:.0f}", count);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
+// Chooses a dictionary or hashing, and rows, for a column with these tokens in the records looked
+// at; says so in column->why. Keeps column->categorical's other members.
 void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColumn* column) {
   const double seen = static_cast<double>(tokens.distinct());
   const double all = static_cast<double>(tokens.occurrences()) * size.records /
@@ -239,20 +60,7 @@ void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColum
   made.rows = std::max<uint64_t>(1, static_cast<uint64_t>(kept * room)) + KeptRows(made);
 }
 
-std::vector<std::string> WordsOfName(std::string_view name) {
-  std::vector<std::string> words(1);
-  bool was_lower = false;
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    const bool begins = std::isupper(letter) != 0 && was_lower;
-    if (std::isalnum(letter) == 0 || begins) words.emplace_back();
-    if (std::isalnum(letter) != 0) words.back() += static_cast<char>(std::tolower(letter));
-    was_lower = std::islower(letter) != 0;
-  }
-  std::erase(words, "");
-  return words;
-}
-
+// Puts the column where the schema has columns of its use.
 void AddToSchema(const InferredColumn& column, Schema* schema) {
   switch (column.use) {
     case Use::kLabel:
@@ -272,6 +80,321 @@ void AddToSchema(const InferredColumn& column, Schema* schema) {
   }
 }
 
+bool MeansId(const ColumnLook& column) {
+  return std::ranges::any_of(WordsOfName(column.name), [](const std::string& word) {
+    return std::ranges::count(kIdWords, word) > 0;
+  });
+}
+
+bool MeansWeight(const ColumnLook& column) {
+  const std::string name = fmt::format("{}", fmt::join(WordsOfName(column.name), "_"));
+  return name == "weight" || name == "sample_weight";
+}
+
+InferredColumn Ignored(std::string why) { return {.use = Use::kIgnored, .why = std::move(why)}; }
+
+// Seconds or milliseconds since 1970, of years 1990 to 2060.
+bool AreEpochTimes(const ColumnLook& column) {
+  if (!column.are_integers()) return false;
+  return (column.min > 6.3e8 && column.max < 2.9e9) || (column.min > 6.3e11 && column.max < 2.9e12);
+}
+
+bool NumbersTheLines(const ColumnLook& column) {
+  const double values = static_cast<double>(column.values);
+  return column.are_integers() && column.is_ascending && values > 20 &&
+         column.max - column.min < 1.5 * values;
+}
+
+bool IsDense(const ColumnLook& column) {
+  if (!column.are_numbers()) return false;
+  if (!column.are_integers()) return true;
+  // Numbers too long for a quantity are names of something.
+  return column.tokens.distinct() > kMaxCodes && !MeansId(column) &&
+         std::max(column.max, -column.min) < 1e9;
+}
+
+InferredColumn Dense(const ColumnLook& column) {
+  InferredColumn found{.use = Use::kDense};
+  const double median = column.Quantile(0.5), high = column.Quantile(0.99);
+  // A long tail: a few numbers are far above most.
+  const bool has_tail = column.min >= 0 && high > 10 * std::max(median, 0.1);
+  found.dense.transform = has_tail ? "log1p" : "standardise";
+  found.why = fmt::format("numbers from {:.6g} to {:.6g}, half of them up to {:.6g}", column.min,
+                          column.max, median);
+  if (column.missing > 0) {
+    found.dense.missing = static_cast<float>(std::round(median * 1000) / 1000);
+    found.why += fmt::format("; missing {} times: the median", column.missing);
+  }
+  if (column.strays() > 0) {
+    found.why += fmt::format("; {} lines have no number here, such as \"{}\"",
+                             WrittenCount(column.strays()), column.first_stray);
+  }
+  return found;
+}
+
+// Which of kInnerSeparators stands between the tokens of a field, or -1. Lists are made of tokens
+// that come back in other lists; texts are not.
+int SeparatorOf(const ColumnLook& column) {
+  int best = -1;
+  double fewest = 0;
+  for (size_t i = 0; i < ColumnLook::kInnerSeparators.size(); ++i) {
+    const ColumnLook::Pieces& pieces = column.pieces[i];
+    const double share = static_cast<double>(pieces.fields) / static_cast<double>(column.values);
+    const double tokens = static_cast<double>(pieces.tokens.distinct());
+    const double fields = static_cast<double>(column.tokens.distinct());
+    const char separator = ColumnLook::kInnerSeparators[i];
+    const bool is_usual = separator == '|' || separator == ';';
+    if (share < (is_usual ? 0.05 : 0.2) || tokens > (is_usual ? 2.0 : 0.5) * fields) continue;
+    if (best >= 0 && tokens >= fewest) continue;
+    best = static_cast<int>(i);
+    fewest = tokens;
+  }
+  return best;
+}
+
+InferredColumn Categorical(const ColumnLook& column, const DataSize& size, int separator) {
+  InferredColumn found{.use = Use::kCategorical};
+  CategoricalColumn& made = found.categorical;
+  const DistinctTokens* tokens = &column.tokens;
+  if (separator >= 0) {
+    const ColumnLook::Pieces& pieces = column.pieces[static_cast<size_t>(separator)];
+    tokens = &pieces.tokens;
+    made.separator = std::string(1, ColumnLook::kInnerSeparators[static_cast<size_t>(separator)]);
+    if (pieces.weighted * 20 >= pieces.pieces * 19) made.weight_separator = ":";
+  } else if (column.are_plain_integers()) {
+    made.token = "integer";
+  }
+  made.missing_row = column.missing > 0;
+  ChooseIds(*tokens, size, &found);
+  if (separator >= 0) found.why += fmt::format("; lists between \"{}\"", made.separator);
+  if (!made.weight_separator.empty()) found.why += ", each token with a weight";
+  if (made.missing_row) found.why += fmt::format("; missing {} times", column.missing);
+  return found;
+}
+
+InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool has_weight) {
+  const double distinct = static_cast<double>(column.tokens.distinct());
+  const double values = static_cast<double>(column.values);
+  if (column.values == 0 && column.name.empty()) {
+    return Ignored("has neither name nor values: lines end with a separator");
+  }
+  if (column.values == 0) return Ignored("empty in all lines");
+  if (column.name.empty()) return Ignored("has no name; it numbers the lines, as pandas writes");
+  if (column.are_dates()) return Ignored("dates");
+  if (distinct == 1 && column.missing == 0) return Ignored("the same in all lines");
+  if (AreEpochTimes(column)) return Ignored("times since 1970");
+  const bool is_weight = !has_weight && MeansWeight(column) && column.are_numbers() &&
+                         column.min >= 0 && column.missing == 0;
+  if (is_weight) return {.use = Use::kWeight};
+  if (NumbersTheLines(column)) return Ignored("numbers the lines");
+  if (IsDense(column)) return Dense(column);
+  if (column.are_decimal_commas() && !MeansId(column)) {
+    return Ignored(fmt::format("numbers with decimal commas, such as {}, which are not read",
+                               column.texts.begin()->first));
+  }
+  const int separator = SeparatorOf(column);
+  if (separator < 0 && values >= 1000 && distinct > 0.95 * values) {
+    return Ignored(fmt::format("different in nearly every line: {} in {} lines",
+                               WrittenCount(distinct), WrittenCount(values)));
+  }
+  return Categorical(column, look.size, separator);
+}
+
+// What a reader of the config's comments alone might overlook.
+void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred* found) {
+  const auto note = [&](const std::string& what) {
+    found->notes.push_back(fmt::format("column \"{}\": {}", column.name, what));
+  };
+  if (inferred.use == Use::kDense && column.strays() > 0) {
+    note(fmt::format(
+        "{} of {} lines have \"{}\" or the like in place of a number, which cannot be "
+        "read: mend them, or leave them out by --max_bad_lines",
+        WrittenCount(column.strays()), WrittenCount(found->size.looked_at), column.first_stray));
+  }
+  // A slip of the pen in a column of whole numbers makes tokens of them all.
+  if (inferred.use == Use::kCategorical && column.strays() > 0 &&
+      column.strays() * 100 <= column.values) {
+    note(fmt::format(
+        "all but {} of {} values are whole numbers, and \"{}\"{} is none, so all are tokens: if "
+        "they are numbers, mend it and infer again",
+        WrittenCount(column.strays()), WrittenCount(column.values), column.first_stray,
+        column.first_stray_line == 0 ? "" : fmt::format(" in line {}", column.first_stray_line)));
+  }
+  if (inferred.use == Use::kIgnored && column.are_decimal_commas()) {
+    note(
+        "numbers with decimal commas are not read, so it is left out: write points (3.5) to use "
+        "it");
+  }
+  if (column.not_utf8 > 0) {
+    note(
+        fmt::format("{} fields are not UTF-8, Latin-1 perhaps: they are tokens byte by byte, and "
+                    "others than the same text in UTF-8; iconv -f latin1 -t utf-8 converts a file",
+                    WrittenCount(column.not_utf8)));
+  }
+}
+
+Status NothingCategorical(const TextLook& look, const Schema& schema) {
+  std::vector<std::string> numbers;
+  for (const DenseColumn& column : schema.dense) numbers.push_back(column.name);
+  return UsageError(
+      "\"{}\": no column looks categorical, and a model has one table at least: {}. If one of them "
+      "is a name of something (a user, an article, a place), write the config by hand with it in "
+      "categorical (configs/own_data.yaml)",
+      look.first_file,
+      schema.ignored.empty()
+          ? fmt::format("all but the label are numbers, {}", fmt::join(numbers, ", "))
+          : fmt::format("numbers are {}; left out are {}",
+                        numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", ")),
+                        fmt::join(schema.ignored, ", ")));
+}
+
+// ---- By a format -----------------------------------------------------------------------------
+
+// What the samples of one format have in each column.
+class FormatLooker {
+ public:
+  FormatLooker(std::string format, std::vector<std::string> files, uint64_t most_bytes)
+      : name_(std::move(format)), files_(std::move(files)), most_bytes_(most_bytes) {}
+
+  Result<Inferred> Look() {
+    ASSIGN_OR_RETURN(format_, Make(Schema{.format = name_}));
+    schema_ = format_->schema();
+    if (!declaration_.beside.empty()) RETURN_IF_ERROR(AddColumnsBeside());
+    tokens_.resize(schema_.categorical.size());
+    missing_.resize(schema_.categorical.size());
+    missing_numbers_.resize(schema_.dense.size());
+    RETURN_IF_ERROR(Read());
+    if (size_.looked_at == 0) return UsageError("\"{}\" has no sample", files_.front());
+    if (ones_ == 0 || ones_ == size_.looked_at) {
+      return UsageError(
+          "\"{}\": the label is {} in all {} lines, so there is nothing to learn: give a file that "
+          "has other samples, too",
+          files_.front(), ones_ == 0 ? 0 : 1, size_.looked_at);
+    }
+    return Describe();
+  }
+
+ private:
+  Result<std::unique_ptr<TextFormat>> Make(const Schema& schema) const {
+    DatasetOptions options;
+    options.schema = schema;
+    return MakeTextFormat(name_, options, files_);
+  }
+
+  // Columns of files that need not lie beside the data.
+  Status AddColumnsBeside() {
+    std::erase_if(schema_.categorical, [&](const auto& column) {
+      return std::ranges::count(declaration_.not_guessed, column.name) > 0;
+    });
+    for (const std::string& name : declaration_.beside) {
+      Schema more = schema_;
+      more.categorical.push_back({.name = name});
+      if (Make(more).ok()) schema_ = more;
+    }
+    ASSIGN_OR_RETURN(format_, Make(schema_));
+    return OkStatus();
+  }
+
+  Status Read() {
+    ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files_, format_->has_quotes()));
+    Batch raw;
+    std::vector<BadLine> bad;
+    const auto add = [&](const TextChunk& chunk) {
+      RETURN_IF_ERROR(format_->Parse(chunk, &raw, &bad));
+      if (size_.looked_at + raw.samples == 0 && !bad.empty()) {
+        return UsageError("{}", bad.front().message);
+      }
+      Add(raw);
+      return OkStatus();
+    };
+    RETURN_IF_ERROR(ReadBeginning(&chunks, most_bytes_, add, &size_));
+    size_.odd_records = bad.size();
+    if (!bad.empty()) size_.first_odd = bad.front().message;
+    return OkStatus();
+  }
+
+  void Add(const Batch& raw) {
+    size_.looked_at += raw.samples;
+    for (const float label : raw.labels) ones_ += label >= 0.5f;
+    for (size_t i = 0; i < raw.dense.size(); ++i) {
+      if (std::isnan(raw.dense[i])) ++missing_numbers_[i % schema_.dense.size()];
+    }
+    for (size_t k = 0; k < raw.features.size(); ++k) {
+      const Bags& bags = raw.features[k];
+      for (const uint64_t key : bags.ids) tokens_[k].AddKey(key);
+      for (size_t s = 0; s < bags.samples(); ++s) {
+        missing_[k] += bags.offsets[s] == bags.offsets[s + 1];
+      }
+    }
+  }
+
+  Inferred Describe() const {
+    Inferred found{.schema = schema_, .size = size_};
+    found.schema.dense.clear();
+    found.schema.categorical.clear();
+    found.why_label = fmt::format("{:.3g} % are 1", 100.0 * static_cast<double>(ones_) /
+                                                        static_cast<double>(size_.looked_at));
+    for (size_t i = 0; i < schema_.dense.size(); ++i) {
+      InferredColumn column{.use = Use::kDense, .name = schema_.dense[i].name};
+      column.dense = schema_.dense[i];
+      if (missing_numbers_[i] > 0)
+        column.why = fmt::format("missing {} times", missing_numbers_[i]);
+      AddToSchema(column, &found.schema);
+      found.columns.push_back(column);
+    }
+    for (size_t k = 0; k < schema_.categorical.size(); ++k) {
+      InferredColumn column{.use = Use::kCategorical, .name = schema_.categorical[k].name};
+      column.categorical = schema_.categorical[k];
+      if (!declaration_.beside.empty() && tokens_[k].occurrences() == 0) continue;
+      column.categorical.missing_row = missing_[k] > 0 && column.categorical.separator.empty();
+      ChooseIds(tokens_[k], size_, &column);
+      if (missing_[k] > 0) column.why += fmt::format("; missing {} times", missing_[k]);
+      AddToSchema(column, &found.schema);
+      found.columns.push_back(column);
+    }
+    return found;
+  }
+
+  const std::string name_;
+  const TextFormatDeclaration& declaration_ = TextFormats().DeclarationOf(name_);
+  const std::vector<std::string> files_;
+  const uint64_t most_bytes_;
+  std::unique_ptr<TextFormat> format_;
+  Schema schema_;
+  DataSize size_;
+  uint64_t ones_ = 0;
+  std::vector<DistinctTokens> tokens_;
+  std::vector<uint64_t> missing_, missing_numbers_;
+};
+
+}  // namespace
+
+std::string WrittenCount(double count) {
+  if (count >= 1e9) return fmt::format("{:.1f} billion", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.1f} million", count / 1e6);
+  const std::string digits = fmt::format("{:.0f}", count);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::vector<std::string> WordsOfName(std::string_view name) {
+  std::vector<std::string> words(1);
+  bool was_lower = false;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    const bool begins = std::isupper(letter) != 0 && was_lower;
+    if (std::isalnum(letter) == 0 || begins) words.emplace_back();
+    if (std::isalnum(letter) != 0) words.back() += static_cast<char>(std::tolower(letter));
+    was_lower = std::islower(letter) != 0;
+  }
+  std::erase(words, "");
+  return words;
+}
+
 Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
   ASSIGN_OR_RETURN(const LabelGuess guess, GuessLabel(look, label));
   Inferred found{.why_label = guess.why, .size = look.size};
@@ -283,10 +406,10 @@ Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
   schema.label = guess.rule;
   for (size_t i = 0; i < look.columns.size(); ++i) {
     const ColumnLook& column = look.columns[i];
-    if (!look.has_header) schema.columns.push_back(column.name());
+    if (!look.has_header) schema.columns.push_back(column.name);
     InferredColumn inferred = i == guess.column ? InferredColumn{.use = Use::kLabel}
                                                 : InferColumn(column, look, !schema.weight.empty());
-    inferred.name = inferred.dense.name = inferred.categorical.name = column.name();
+    inferred.name = inferred.dense.name = inferred.categorical.name = column.name;
     AddToSchema(inferred, &schema);
     AddNotes(column, inferred, &found);
     found.columns.push_back(std::move(inferred));
@@ -295,6 +418,21 @@ Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
   // A column that tomorrow's file has besides is no reason to stop.
   if (look.has_header) schema.ignored.push_back(kAllOthers);
   return found;
+}
+
+std::string GuessFormat(const std::string& file, std::string_view head) {
+  std::string_view line = head.substr(0, head.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  for (const std::string& format : TextFormats().Names()) {
+    const auto looks_so = TextFormats().DeclarationOf(format).looks_so;
+    if (looks_so != nullptr && looks_so(file, line)) return format;
+  }
+  return "";
+}
+
+Result<Inferred> InferByFormat(const std::string& format, const std::vector<std::string>& files,
+                               uint64_t most_bytes) {
+  return FormatLooker(format, files, most_bytes).Look();
 }
 
 }  // namespace rowhouse

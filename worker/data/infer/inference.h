@@ -6,20 +6,109 @@
 // of a known form is read by its format. Threads: one thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/infer/column_look.h"
 #include "worker/data/schema.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {
 
 // ---- The look -------------------------------------------------------------------------------
+
+// How many different tokens there are, and how many occur once, in bounded memory: exact up to
+// kMaxKept different ones. Beyond, tokens are kept whose hash ends in d zero bits, and d grows as
+// they become too many (adaptive sampling: Wegman; Flajolet, Computing 43, 1990); the standard
+// error of an estimate is then about 1.2 / sqrt(kMaxKept), 0.5 %.
+class DistinctTokens {
+ public:
+  static constexpr size_t kMaxKept = size_t{1} << 16;
+
+  void Add(std::string_view token);
+  void AddKey(uint64_t key);  // of tokens that are numbers already
+
+  uint64_t occurrences() const { return occurrences_; }
+  uint64_t distinct() const { return kept_.size() << depth_; }
+  uint64_t once() const;  // tokens that occur once
+  bool is_exact() const { return depth_ == 0; }
+
+  // The different tokens to expect among `occurrences`, if they go on as before: by Heaps' law,
+  // d(n) proportional to n^b, with b from the second half of what was added. distinct() if fewer.
+  double DistinctAmong(double occurrences) const;
+
+ private:
+  void AddHash(uint64_t hash);
+
+  std::unordered_map<uint64_t, uint32_t> kept_;  // hash, occurrences
+  int depth_ = 0;
+  uint64_t occurrences_ = 0;
+  std::vector<std::pair<uint64_t, uint64_t>> history_;  // distinct() after 2^k occurrences
+};
+
+// What the fields of one column look like: numbers, tokens, lists of tokens, dates.
+struct ColumnLook {
+  // Texts that may stand between the tokens of a field.
+  static constexpr std::string_view kInnerSeparators = "|;,/^ ";
+
+  // The pieces of fields between one of them.
+  struct Pieces {
+    uint64_t fields = 0;    // that have the separator
+    uint64_t pieces = 0;    // of all fields
+    uint64_t weighted = 0;  // pieces such as "token:0.5"
+    DistinctTokens tokens;  // without their weights
+  };
+
+  explicit ColumnLook(std::string of_name) : name(std::move(of_name)) {}
+
+  // `line`: of its file; 0: not known.
+  void Add(std::string_view field, uint64_t line = 0);
+
+  // Numbers, but for strays: infinities, or, among numbers with fractions, one field in a hundred.
+  bool are_numbers() const;
+  bool are_integers() const { return are_numbers() && integers == numbers; }  // 3.0 is one, too
+  // Integers of 64 bits that stay the same when they are read and written as numbers: no 007, +1 or
+  // 3.0.
+  bool are_plain_integers() const { return values > 0 && integers == values && !has_odd_integers; }
+  uint64_t strays() const { return values - numbers; }  // fields that are no finite numbers
+  // Numbers such as 3,5, with or without whole ones among them.
+  bool are_decimal_commas() const {
+    return decimal_commas > 0 && numbers + decimal_commas == values;
+  }
+  bool are_dates() const { return values > 0 && dates == values; }
+  double mean() const { return numbers == 0 ? 0 : sum / static_cast<double>(numbers); }
+  double Quantile(double share) const;  // of the numbers, from an even sample of them
+
+  std::string name;
+  uint64_t values = 0;   // fields that are not missing
+  uint64_t missing = 0;  // IsMissingNumber (worker/data/text/field_text.h)
+  // Of the values.
+  uint64_t numbers = 0, integers = 0, infinities = 0, decimal_commas = 0, dates = 0, not_utf8 = 0;
+  std::string first_stray;
+  uint64_t first_stray_line = 0;  // 0: not known
+  bool has_odd_integers = false;
+  bool is_ascending = true;          // numbers, each greater than the one before
+  double min = 0, max = 0, sum = 0;  // of the numbers
+  DistinctTokens tokens;
+  // The first different texts, at most 33, and how often each occurs.
+  std::map<std::string, uint64_t> texts;
+  std::array<Pieces, kInnerSeparators.size()> pieces;
+
+ private:
+  void AddNumber(std::string_view field, double value);
+  void AddPieces(std::string_view field);
+
+  double last_ = 0;
+  std::vector<double> sample_;  // every stride_-th number
+  uint64_t stride_ = 1;
+};
 
 // How much was looked at.
 struct DataSize {
@@ -106,12 +195,5 @@ struct LabelGuess {
 // `name`: of the column, "" to guess it: by name first, then the one with two values. kUsage if
 // there is no such column, if none looks like a label, or if its values can be none.
 Result<LabelGuess> GuessLabel(const TextLook& look, const std::string& name);
-
-// Chooses a dictionary or hashing, and rows, for a column with these tokens in the records looked
-// at; says so in column->why. Keeps column->categorical's other members.
-void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColumn* column);
-
-// Puts the column where the schema has columns of its use.
-void AddToSchema(const InferredColumn& column, Schema* schema);
 
 }  // namespace rowhouse
