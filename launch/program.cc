@@ -90,7 +90,8 @@ std::vector<std::string> NoticesOf(const CommandLine& command_line, const Settin
             : "; --id_mapping=dictionary keeps tokens apart, as DLRM does"));
   }
   if (settings.training.test_freq > 0) {
-    const std::string why = WhyUntested(settings.data_source(), settings.data);
+    const std::string why =
+        DeclarationOfDataset(settings.data_source()).why_untested(settings.data);
     if (!why.empty()) {
       notices.push_back(
           fmt::format("--test_freq={} tests nothing: {}", settings.training.test_freq, why));

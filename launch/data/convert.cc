@@ -147,8 +147,7 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
   }
   ASSIGN_OR_RETURN(DatasetOptions options, OptionsOf(command_line, arguments, settings));
   const std::string source = options.schema.format.empty() ? "criteo" : options.schema.format;
-  const DatasetDeclaration& declaration = DeclarationOfDataset(source);
-  if (declaration.adjust != nullptr) declaration.adjust(&options);
+  DeclarationOfDataset(source).adjust(&options);
   ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, out));
 
   HandleStopSignals();

@@ -39,13 +39,13 @@ std::string Hint(const std::vector<std::string>& names, const char* now, double 
 }  // namespace
 
 StepShape StepShapeOf(const Settings& settings, uint32_t workers) {
+  const DatasetDeclaration& source = DeclarationOfDataset(settings.data_source());
   StepShape step{.samples = settings.data.mini_batch_size * settings.training.accumulation,
                  .workers = workers,
                  .bag_lengths = {},
-                 .zipf_exponent = ZipfExponent(settings.data_source(), settings.data)};
+                 .zipf_exponent = source.zipf_exponent(settings.data)};
   for (const FeatureTable& feature : settings.embedding.features) {
-    step.bag_lengths.push_back(
-        MeanBagLength(settings.data_source(), settings.data, feature.table.rows));
+    step.bag_lengths.push_back(source.mean_bag_length(settings.data, feature.table.rows));
   }
   return step;
 }

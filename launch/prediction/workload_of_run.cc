@@ -42,7 +42,7 @@ class Pieces {
     feature_.kind->Assign(sample_, groups_);
     if (exponent <= 0 || feature_.groups.size() < 2) return;
     const std::vector<uint64_t> hot =
-        HottestIds(settings.data_source(), settings.data, f, kHottest);
+        DeclarationOfDataset(settings.data_source()).hottest_ids(settings.data, f, kHottest);
     groups_of_hot_.resize(hot.size());
     feature_.kind->Assign(hot, groups_of_hot_);
     const double first = all_.groups()[0].probability;
@@ -284,10 +284,10 @@ Result<Workload> WorkloadOf(const Settings& settings, const AccessCounts* access
 std::string IdsAreFrom(const Settings& settings, bool has_trace) {
   if (has_trace) return "ids as traced";
   if (!settings.sharding.access_counts.empty()) return "ids as counted in --access_counts";
-  const std::string source = settings.data_source();
-  const double exponent = ZipfExponent(source, settings.data);
+  const DatasetDeclaration& source = DeclarationOfDataset(settings.data_source());
+  const double exponent = source.zipf_exponent(settings.data);
   if (exponent > 0) return fmt::format("ids by zipf_exponent={}", exponent);
-  if (DeclarationOfDataset(source).is_generated) return "ids as generated, evenly spread";
+  if (source.is_generated) return "ids as generated, evenly spread";
   return "ids taken as evenly spread, one a bag: give --access_counts or --trace";
 }
 

@@ -146,7 +146,7 @@ Result<RunData> OpenRunData(const WorkerSetup& setup, const RunStart& start) {
   const DatasetDeclaration& source = DeclarationOfDataset(settings.data_source());
   ASSIGN_OR_RETURN(const HostLeaders hosts, HostLeaders::Find(workers, setup.options.host));
   DatasetOptions options = settings.data;
-  if (source.adjust != nullptr) source.adjust(&options);
+  source.adjust(&options);
   ASSIGN_OR_RETURN(options.preprocessing, SharePreprocessing(setup, hosts, start.data));
   RunData run;
   if (source.reads_text) {

@@ -216,7 +216,7 @@ Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings) {
   }
   if (DeclarationOfDataset(source).reads_file) RETURN_IF_ERROR(CheckMapping(settings, *data));
   if (data->test_samples() == 0) {
-    const std::string why = WhyUntested(source, settings.data);
+    const std::string why = DeclarationOfDataset(source).why_untested(settings.data);
     return UsageError("the data that the model was trained on have no test samples{}; give --data",
                       why.empty() ? "" : ": " + why);
   }

@@ -21,7 +21,8 @@ Status CheckData(const Settings& s, bool reads_data) {
         "data_generation=dataset",
         s.data.file, s.data_generation);
   }
-  if (const std::string weighing = WeighingSetting(source, s.data); !weighing.empty()) {
+  if (const std::string weighing = DeclarationOfDataset(source).weighing_setting(s.data);
+      !weighing.empty()) {
     for (const LogicalTable& table : s.tables) {
       if (table.pooling == "sum") continue;
       return UsageError(
@@ -30,7 +31,7 @@ Status CheckData(const Settings& s, bool reads_data) {
           weighing, table.name, table.pooling);
     }
   }
-  return CheckDatasetOptions(source, s.data);
+  return DeclarationOfDataset(source).check(s.data);
 }
 
 Status CheckModelDirectory(const Settings& s) {

@@ -75,7 +75,7 @@ TEST(GeneratedAccesses, LetSkewAwarePlanWithoutCounting) {
   const Plan plan = PlanOf(settings, /*nodes=*/2, /*shards_per_node=*/1).value();
   const auto hot = plan.worker_rows(TableId{1});
   ASSERT_FALSE(hot.empty());
-  const uint64_t hottest = HottestIds("synthetic", settings.data, 1, 1).at(0);
+  const uint64_t hottest = DeclarationOfDataset("synthetic").hottest_ids(settings.data, 1, 1).at(0);
   EXPECT_TRUE(std::ranges::binary_search(hot, RowId{hottest}));
 }
 

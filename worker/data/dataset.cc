@@ -65,35 +65,4 @@ const std::string& FlagText(const DatasetOptions& options, const std::string& na
   LOG(FATAL) << "no data source declares " << name;
 }
 
-Status CheckDatasetOptions(const std::string& source, const DatasetOptions& options) {
-  const auto ask = DeclarationOfDataset(source).check;
-  return ask == nullptr ? OkStatus() : ask(options);
-}
-
-double MeanBagLength(const std::string& source, const DatasetOptions& options, uint64_t rows) {
-  const auto ask = DeclarationOfDataset(source).mean_bag_length;
-  return ask == nullptr ? 1.0 : ask(options, rows);
-}
-
-double ZipfExponent(const std::string& source, const DatasetOptions& options) {
-  const auto ask = DeclarationOfDataset(source).zipf_exponent;
-  return ask == nullptr ? 0.0 : ask(options);
-}
-
-std::vector<uint64_t> HottestIds(const std::string& source, const DatasetOptions& options,
-                                 size_t table, size_t most) {
-  const auto ask = DeclarationOfDataset(source).hottest_ids;
-  return ask == nullptr ? std::vector<uint64_t>() : ask(options, table, most);
-}
-
-std::string WeighingSetting(const std::string& source, const DatasetOptions& options) {
-  const auto ask = DeclarationOfDataset(source).weighing_setting;
-  return ask == nullptr ? "" : ask(options);
-}
-
-std::string WhyUntested(const std::string& source, const DatasetOptions& options) {
-  const auto ask = DeclarationOfDataset(source).why_untested;
-  return ask == nullptr ? "" : ask(options);
-}
-
 }  // namespace rowhouse

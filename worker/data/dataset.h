@@ -122,8 +122,7 @@ class Dataset {
 Registry<Dataset, DatasetOptions>& Datasets();
 
 // What a source says of itself when it registers, for code that has to know it before the data are
-// opened. A function may be null; the answer is then the value in parentheses at the end of its
-// comment.
+// opened.
 struct DatasetDeclaration {
   // Options of its own; each is a setting by this name. Other sources refuse those of `options`,
   // and take those of `flags` without effect, as DLRM's program takes its flags; their help is a
@@ -134,24 +133,29 @@ struct DatasetDeclaration {
   // data directory, once a host, and names it in DatasetOptions::prepared.
   bool reads_text = false;
   // Completes options that the files decide: PrepareText and the source get what it makes of them.
-  // Calling it twice changes nothing more. (nothing to complete)
-  void (*adjust)(DatasetOptions* options) = nullptr;
-  // Of options that do not fit together, before the source is opened. (OK)
-  Status (*check)(const DatasetOptions& options) = nullptr;
+  // Calling it twice changes nothing more.
+  void (*adjust)(DatasetOptions* options) = [](DatasetOptions*) {};
+  // Of options that do not fit together, before the source is opened.
+  Status (*check)(const DatasetOptions& options) = [](const DatasetOptions&) { return OkStatus(); };
   bool is_generated = false;  // opening it is quick and needs no file
-  // Train samples of an epoch, known before it is opened. (0: unknown)
+  // Train samples of an epoch, known before it is opened; 0: unknown.
   uint64_t (*train_samples)(const DatasetOptions& options) = nullptr;
-  // Mean number of ids in a bag of a table of so many rows. (1)
-  double (*mean_bag_length)(const DatasetOptions& options, uint64_t rows) = nullptr;
-  // How ids are spread over the rows of a table (worker/data/zipf.h). (0: evenly)
-  double (*zipf_exponent)(const DatasetOptions& options) = nullptr;
-  // The ids of a table that have the ranks 1, 2, ... of that law, at most `most`. (none: unknown)
-  std::vector<uint64_t> (*hottest_ids)(const DatasetOptions& options, size_t table,
-                                       size_t most) = nullptr;
-  // The setting by which every id has a weight of its own, or "". ("")
-  std::string (*weighing_setting)(const DatasetOptions& options) = nullptr;
-  // Why there are no test samples, as the rest of a sentence, or "". ("")
-  std::string (*why_untested)(const DatasetOptions& options) = nullptr;
+  // Mean number of ids in a bag of a table of so many rows.
+  double (*mean_bag_length)(const DatasetOptions& options,
+                            uint64_t rows) = [](const DatasetOptions&, uint64_t) { return 1.0; };
+  // How ids are spread over the rows of a table (worker/data/zipf.h); 0: evenly.
+  double (*zipf_exponent)(const DatasetOptions& options) = [](const DatasetOptions&) {
+    return 0.0;
+  };
+  // The ids of a table that have the ranks 1, 2, ... of that law, at most `most`; none: unknown.
+  std::vector<uint64_t> (*hottest_ids)(const DatasetOptions& options, size_t table, size_t most) =
+      [](const DatasetOptions&, size_t, size_t) { return std::vector<uint64_t>(); };
+  // The setting by which every id has a weight of its own, or "".
+  std::string (*weighing_setting)(const DatasetOptions& options) = &NothingToSay;
+  // Why there are no test samples, as the rest of a sentence, or "".
+  std::string (*why_untested)(const DatasetOptions& options) = &NothingToSay;
+
+  static std::string NothingToSay(const DatasetOptions&) { return ""; }
 };
 
 // Registers a source.
@@ -173,14 +177,5 @@ const DatasetDeclaration& DeclarationOfDataset(const std::string& name);
 std::vector<DeclaredOption> DatasetFlags();
 // The value of one. Requires that a source has declared it.
 const std::string& FlagText(const DatasetOptions& options, const std::string& name);
-
-// Their functions, or what a null one stands for.
-Status CheckDatasetOptions(const std::string& source, const DatasetOptions& options);
-double MeanBagLength(const std::string& source, const DatasetOptions& options, uint64_t rows);
-double ZipfExponent(const std::string& source, const DatasetOptions& options);
-std::vector<uint64_t> HottestIds(const std::string& source, const DatasetOptions& options,
-                                 size_t table, size_t most);
-std::string WeighingSetting(const std::string& source, const DatasetOptions& options);
-std::string WhyUntested(const std::string& source, const DatasetOptions& options);
 
 }  // namespace rowhouse
