@@ -20,8 +20,8 @@
 #include "launch/settings/strategy_settings.h"
 #include "launch/settings/yaml_config.h"
 #include "worker/data/blocks/data_directory.h"
+#include "worker/data/convert/prepared_text.h"
 #include "worker/data/schema.h"
-#include "worker/data/text/criteo_counts.h"
 
 namespace rowhouse {
 namespace {

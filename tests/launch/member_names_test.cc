@@ -84,7 +84,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"sharding/tables/load_balance_manager.cc", {"fair"}, "a mode of LoadBalanceManager"},
       {"worker/data/blocks/converted_dataset.cc", {"dlrm"}, kWord},
       {"worker/data/blocks/sample_order.cc", {"dlrm", "random"}, kWord},
-      {"worker/data/text/criteo_counts.cc", {"criteo"}, kMakes},
+      {"worker/data/convert/prepared_text.cc", {"criteo"}, kMakes},
       {"worker/data/infer/inference.cc", {"delimited"}, kMakes},
       {"worker/data/infer/label_guess.cc", {"converted"}, kWord},
       {"worker/dense/model_spec.cc", {"cat"}, "a message"},

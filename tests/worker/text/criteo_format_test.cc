@@ -3,7 +3,6 @@
 
 #include "common/numpy_random.h"
 #include "tests/testing/testing.h"
-#include "worker/data/criteo_line.h"
 #include "worker/data/text/text_format.h"
 // After gtest.
 #include <rapidcheck/gtest.h>
@@ -95,6 +94,55 @@ TEST(CriteoFormat, BadLinesAreLeftOutAndNamed) {
   EXPECT_THAT(bad[2].message, HasSubstr("day:105:1: the label is \"70\""));
 }
 
+// A good line whose field `replaced` (0 is the label) is `text`.
+std::string LineWith(size_t replaced, const std::string& text) {
+  std::string line;
+  for (size_t field = 0; field < 40; ++field) {
+    if (field > 0) line += '\t';
+    line += field == replaced ? text : field == 0 ? "1" : "7";
+  }
+  return line;
+}
+
+TEST(CriteoFormat, NumbersReachTheirLimitsAndNotBeyond) {
+  Batch raw;
+  std::vector<BadLine> bad;
+  const std::string text = LineWith(1, "-2147483648") + "\n" + LineWith(39, "FFffFFff") + "\n" +
+                           LineWith(1, "2147483648") + "\n";
+  ASSERT_OK(Format()->Parse(ChunkOf(text), &raw, &bad));
+  ASSERT_EQ(raw.samples, 2u);
+  EXPECT_EQ(raw.dense[0], -2147483648.0f);
+  EXPECT_EQ(raw.features[25].ids[1], 0xffffffffu);
+  ASSERT_EQ(bad.size(), 1u);
+}
+
+// Refused: the message begins with the column.
+void ExpectRefused(const std::string& line, const std::string& message) {
+  Batch raw;
+  std::vector<BadLine> bad;
+  ASSERT_OK(Format()->Parse(ChunkOf(line + "\n", 2), &raw, &bad));
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_THAT(bad[0].message, testing::StartsWith("day:2:" + message));
+}
+
+TEST(CriteoFormat, AMistakeIsNamedByColumnFieldAndExpectation) {
+  ExpectRefused(LineWith(0, "2"), "1: the label is \"2\", expected 0 or 1");
+  ExpectRefused(LineWith(0, ""), "1: the label is \"\", expected 0 or 1");
+  ExpectRefused(LineWith(2, "1.5"), "5: field 3 (integer I2) is \"1.5\", expected nothing or an");
+  ExpectRefused(LineWith(2, "+1"), "5: field 3 (integer I2) is \"+1\"");
+  ExpectRefused(LineWith(2, " 1"), "5: field 3 (integer I2) is \" 1\"");
+  ExpectRefused(LineWith(14, "xyz"), "29: field 15 (token C1) is \"xyz\", expected nothing or up");
+  ExpectRefused(LineWith(14, "-1"), "29: field 15 (token C1) is \"-1\"");
+  ExpectRefused(LineWith(14, "0x1"), "29: field 15 (token C1) is \"0x1\"");
+  ExpectRefused(LineWith(14, "\x1b[2J"), "29: field 15 (token C1) is \"?[2J\"");
+  ExpectRefused(LineWith(39, "123456789"), "79: field 40 (token C26) is \"123456789\"");
+}
+
+TEST(CriteoFormat, TooFewAndTooManyFieldsAreCounted) {
+  ExpectRefused("1\t2\t3", "6: the line has 3 fields, expected 40");
+  ExpectRefused(LineWith(1, "7") + "\tx", "80: the line has 41 fields, expected 40");
+}
+
 TEST(CriteoFormat, AFileOfAnotherFormIsGuessed) {
   Batch raw;
   std::vector<BadLine> bad;
@@ -144,7 +192,8 @@ TEST(CriteoFormat, NegativesAreSubSampledByTheNumberOfTheirLine) {
   for (size_t s = 0; s < kept.size(); ++s) EXPECT_EQ(raw.dense[s * 13], kept[s]);
 }
 
-// The fast reader gives what the plain one gives, or leaves the line to it.
+// The fast reader, which needs many bytes behind a line, gives what the plain one gives, or leaves
+// the line to it.
 RC_GTEST_PROP(CriteoFormatProperty, TheFastReaderAgreesWithThePlainOne, (bool has_label)) {
   std::string text =
       has_label ? *rc::gen::element<std::string>("1\t", "0\t", "2\t", "\t", "1") : "";
@@ -162,25 +211,39 @@ RC_GTEST_PROP(CriteoFormatProperty, TheFastReaderAgreesWithThePlainOne, (bool ha
                {1, rc::gen::element<std::string>("f", "FFffFFff", "000000001", "g", "-1")}}));
   for (const std::string& integer : integers) text += integer + "\t";
   for (const std::string& token : tokens) text += (&token == &tokens[0] ? "" : "\t") + token;
-  const std::string bytes =
-      text + *rc::gen::element<std::string>("\n", "\r\n", "\t\n") + std::string(500, 'y');
-  CriteoLine fast, plain;
-  uint32_t missing = 0;
-  const char* const next =
-      ReadCriteoLine(bytes.data(), bytes.data() + bytes.size(), has_label, &fast, &missing);
-  if (next == nullptr) return;
-  RC_ASSERT(*next == 'y');
-  // What is drawn may be another good line than was meant: without a tab here, with one more there.
-  text = bytes.substr(0, bytes.find_first_of("\r\n"));
-  RC_ASSERT(ParseCriteoLine(text, &plain, has_label).ok());
-  RC_ASSERT(fast.label == plain.label);
-  RC_ASSERT(fast.integers == plain.integers);
-  RC_ASSERT(fast.tokens == plain.tokens);
-  size_t at = has_label ? text.find('\t') + 1 : 0;
-  for (size_t i = 0; i < 13; ++i) {
-    RC_ASSERT((missing >> i & 1) == (text[at] == '\t'));
-    at = text.find('\t', at) + 1;
+  text += *rc::gen::element<std::string>("\n", "\r\n", "\t\n");
+  const auto format = Format({.needs_label = has_label});
+  const auto parse = [&](const std::string& bytes, Batch* raw) {
+    TextChunk chunk = ChunkOf(bytes);
+    const std::string first = CriteoFormatLine(1, 1);
+    chunk.first_record =
+        std::make_shared<const std::string>(first.substr(has_label ? 0 : 2, first.size() - 3));
+    std::vector<BadLine> bad;
+    RC_ASSERT(format->Parse(chunk, raw, &bad).ok());
+    return bad.empty() ? "" : bad[0].message;
+  };
+  Batch plain, fast;
+  const std::string fault = parse(text, &plain);
+  const size_t lines = plain.samples + (fault.empty() ? 0 : 1);
+  std::string more = text;
+  for (int i = 0; i < 10; ++i) more += CriteoFormatLine(0, 7).substr(has_label ? 0 : 2);
+  RC_ASSERT(parse(more, &fast) == fault);
+  RC_ASSERT(fast.samples == plain.samples + 10);
+  RC_ASSERT(lines == 1u);
+  for (size_t i = 0; i < plain.dense.size(); ++i) {
+    RC_ASSERT(fast.dense[i] == plain.dense[i] ||
+              (std::isnan(fast.dense[i]) && std::isnan(plain.dense[i])));
   }
+  for (size_t k = 0; k < 26 && plain.samples > 0; ++k) {
+    RC_ASSERT(fast.features[k].ids[0] == plain.features[k].ids[0]);
+  }
+}
+
+RC_GTEST_PROP(CriteoFormatProperty, NoBytesUpsetTheParser, (const std::string& bytes)) {
+  Batch raw;
+  std::vector<BadLine> bad;
+  (void)Format()->Parse(ChunkOf(bytes), &raw, &bad);
+  (void)Format()->Parse(ChunkOf(LineWith(5, bytes)), &raw, &bad);
 }
 
 }  // namespace

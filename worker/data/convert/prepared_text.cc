@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -37,6 +38,41 @@ constexpr auto kLongestWait = std::chrono::hours(24);
 int OpenToLock(const std::string& path, int flags) {
   return open(path.c_str(), flags | O_CLOEXEC, 0666);
 }
+
+// How many different 32-bit tokens there are, exactly, in 2 bytes a token and at most 512 MiB: a
+// set of 16-bit halves for each upper half, as a sorted array or, when that would be larger, as
+// bits. After Roaring bitmaps (Chambi, Lemire et al., 2016).
+class TokenSet {
+ public:
+  void Add(uint32_t token) {
+    std::vector<uint16_t>& part = parts_[token >> 16];
+    const auto low = static_cast<uint16_t>(token);
+    const auto bit = static_cast<uint16_t>(1u << (low & 15));
+    if (part.size() == kBitWords) {
+      size_ += (part[low >> 4] & bit) == 0;
+      part[low >> 4] |= bit;
+      return;
+    }
+    const auto at = std::ranges::lower_bound(part, low);
+    if (at != part.end() && *at == low) return;
+    ++size_;
+    part.insert(at, low);
+    if (part.size() < kBitWords) return;
+    std::vector<uint16_t> bits(kBitWords);
+    for (const uint16_t one : part) bits[one >> 4] |= static_cast<uint16_t>(1u << (one & 15));
+    part = std::move(bits);
+  }
+
+  uint64_t size() const { return size_; }
+
+ private:
+  static constexpr size_t kParts = size_t{1} << 16;
+  static constexpr size_t kBitWords = kParts / 16;  // 16-bit words of a part that is bits
+
+  // By upper half: sorted, or kBitWords words of bits.
+  std::vector<std::vector<uint16_t>> parts_ = std::vector<std::vector<uint16_t>>(kParts);
+  uint64_t size_ = 0;
+};
 
 // "PATH IDENTITY\n" of each file.
 Result<std::string> DescribeFiles(const std::string& list) {
@@ -106,11 +142,13 @@ Result<std::unique_ptr<Dataset>> OpenText(const std::string& source, DatasetOpti
 
 bool AddTextDataset(const std::string& name, DatasetDeclaration declaration) {
   declaration.reads_file = declaration.reads_text = true;
-  if (declaration.why_untested == nullptr) declaration.why_untested = &WhyNothingIsHeldOut;
+  if (declaration.why_untested == &DatasetDeclaration::NothingToSay) {
+    declaration.why_untested = &WhyNothingIsHeldOut;
+  }
   const auto adjust = declaration.adjust;
   return AddDataset(name, std::move(declaration), [name, adjust](const DatasetOptions& given) {
     DatasetOptions options = given;
-    if (adjust != nullptr) adjust(&options);
+    adjust(&options);
     return OpenText(name, std::move(options));
   });
 }
@@ -152,6 +190,41 @@ Status PrepareText(const std::string& source, const DatasetOptions& options,
   ASSIGN_OR_RETURN(const ConversionSummary made, Convert(*conversion.format, conversion.options));
   if (hooks.done != nullptr) hooks.done(made);
   return OkStatus();
+}
+
+Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(options.file));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TextFormat> format,
+                   MakeTextFormat("criteo", options, files));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->has_quotes()));
+  if (!chunks.can_be_read_again()) {
+    return UsageError(
+        "\"{}\" can be read only once, and training reads its data more than once: give a file",
+        options.file);
+  }
+  std::vector<TokenSet> seen(format->schema().categorical.size());
+  TextChunk chunk;
+  Batch raw;
+  std::vector<BadLine> bad;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, chunks.Next(&chunk));
+    if (!more) break;
+    RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
+    if (bad.size() > options.max_bad_lines) return UsageError("{}", bad[0].message);
+    for (size_t k = 0; k < seen.size(); ++k) {
+      const uint64_t range = format->schema().categorical[k].max_ind_range;
+      for (uint64_t token : raw.features[k].ids) {
+        if (range > 0) token %= range;
+        seen[k].Add(static_cast<uint32_t>(token));
+      }
+    }
+  }
+  std::vector<uint64_t> rows;
+  for (const TokenSet& tokens : seen) rows.push_back(tokens.size());
+  if (rows.front() == 0) {
+    return UsageError("\"{}\" is empty: there is nothing to train on", options.file);
+  }
+  return rows;
 }
 
 Result<PreparedText::Place> PreparedText::MakeTemporary() {

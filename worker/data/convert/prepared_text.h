@@ -5,8 +5,10 @@
 // Threads: one.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 #include "common/temporary_directory.h"
@@ -34,6 +36,12 @@ struct TextConversion {
 };
 Result<TextConversion> MakeTextConversion(const std::string& source, const DatasetOptions& options,
                                           const std::string& directory);
+
+// Rows that each table needs for options.file, Criteo's unless options.schema says otherwise: the
+// number of different tokens in its column, modulo max_ind_range if that is above 0. Reads the text
+// once; holds 2 bytes for each different token of a column. kUsage as TextChunks and the format,
+// for more than max_bad_lines bad lines, and for data without a line.
+Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options);
 
 // The text that a run reads, as data directories. Workers of a host share one, which one of them
 // makes.

@@ -1,5 +1,10 @@
-// "criteo": Criteo's display advertising data as published, one TSV file or one a day
-// (worker/data/criteo_line.h): 13 dense columns and 26 categorical ones with one token each.
+// "criteo": Criteo's display advertising data (Kaggle 2014, Terabyte) as published, one TSV file or
+// one a day, whose lines are
+//
+//   label TAB 13 integers TAB 26 hexadecimal tokens
+//
+// Label is 0 or 1. Integers fit 32 bits and may be negative; tokens have up to 8 digits. Integers
+// and tokens may be empty, which means 0.
 //
 // Schema. Its own, unless one is given. Integers are log1p-transformed, missing ones count as 0.
 // Tokens are taken modulo max_ind_range if that is above 0, then, by id_mapping:
@@ -12,21 +17,24 @@
 // files. The seven days of a single file (--test_split=dlrm) are cut from all its lines, as in
 // DLRM.
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <memory>
 
 #include "common/numpy_random.h"
 #include "worker/data/convert/prepared_text.h"
-#include "worker/data/criteo_line.h"
+#include "worker/data/text/field_text.h"
 #include "worker/data/text/sample_fields.h"
 #include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr size_t kCriteoDense = CriteoLine::kIntegers;
-constexpr size_t kTables = CriteoLine::kTokens;
+constexpr size_t kCriteoDense = 13;
+constexpr size_t kTables = 26;
+constexpr size_t kCriteoFields = 1 + kCriteoDense + kTables;
 
 const DeclaredOption kSubSampleRate = DeclaredOption::Real(
     "data_sub_sample_rate", 0.0, 0.0, 1.0,
@@ -72,6 +80,135 @@ Schema CriteoSchema(const TextFormatOptions& options) {
   return schema;
 }
 
+// ---- A line ---------------------------------------------------------------------------------
+
+struct CriteoLine {
+  uint8_t label = 0;
+  uint32_t missing = 0;  // bit i: integer i is empty
+  std::array<int32_t, kCriteoDense> integers{};
+  std::array<uint32_t, kTables> tokens{};  // the token's value
+};
+
+// "integer 3 (I3)" or "token 4 (C4)": columns as Criteo's description names them.
+std::string FieldName(size_t field) {
+  if (field == 0) return "the label";
+  if (field <= kCriteoDense) return fmt::format("field {} (integer I{})", field + 1, field);
+  return fmt::format("field {} (token C{})", field + 1, field - kCriteoDense);
+}
+
+// All of `text` as a number; an empty text leaves *value as it is.
+template <typename Number>
+bool ParseAll(std::string_view text, int radix, Number* value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *value, radix);
+  return text.empty() || (error == std::errc() && stop == end);
+}
+
+Status FieldError(std::string_view line, std::string_view field, size_t number,
+                  std::string_view expected) {
+  return UsageError("{}: {} is \"{}\", expected {}; mend or remove the line",
+                    field.data() - line.data() + 1, FieldName(number), ShownField(field), expected);
+}
+
+Status FieldCountError(std::string_view line, size_t column, bool has_label) {
+  const auto tabs = std::count(line.begin(), line.end(), '\t');
+  return UsageError(
+      "{}: the line has {} fields, expected {} separated by tabs ({}{} integers, "
+      "{} hexadecimal tokens, of which any but the label may be empty); mend or "
+      "remove the line",
+      column, tabs + 1, kCriteoFields - !has_label, has_label ? "label, " : "", kCriteoDense,
+      kTables);
+}
+
+// The value of a hexadecimal digit; 255: it is none.
+constexpr std::array<uint8_t, 256> kHexValues = [] {
+  std::array<uint8_t, 256> values{};
+  values.fill(255);
+  for (uint8_t i = 0; i < 10; ++i) values[static_cast<size_t>('0' + i)] = i;
+  for (uint8_t i = 0; i < 6; ++i) {
+    values[static_cast<size_t>('a' + i)] = static_cast<uint8_t>(10 + i);
+    values[static_cast<size_t>('A' + i)] = static_cast<uint8_t>(10 + i);
+  }
+  return values;
+}();
+
+// `line`: without its line end; without has_label, without the label and its tab (Criteo's own test
+// file), and the label is then 0. A kUsage message starts with the 1-based byte column of the
+// mistake, so that the caller makes "FILE:LINE:COLUMN" of it.
+Status ParseCriteoLine(std::string_view line, bool has_label, CriteoLine* out) {
+  *out = CriteoLine();
+  const char* begin = line.data();
+  const char* const line_end = begin + line.size();
+  for (size_t number = has_label ? 0 : 1; number < kCriteoFields; ++number) {
+    const bool is_last = number + 1 == kCriteoFields;
+    const char* const end = std::find(begin, line_end, '\t');
+    const std::string_view field(begin, static_cast<size_t>(end - begin));
+    if ((end == line_end) != is_last) {
+      return FieldCountError(line, static_cast<size_t>(end - line.data()) + 1, has_label);
+    }
+    if (number == 0) {
+      if (field != "0" && field != "1") return FieldError(line, field, number, "0 or 1");
+      out->label = field == "1";
+    } else if (number <= kCriteoDense) {
+      if (!ParseAll(field, 10, &out->integers[number - 1])) {
+        return FieldError(line, field, number, "nothing or an integer of 32 bits");
+      }
+      out->missing |= static_cast<uint32_t>(field.empty()) << (number - 1);
+    } else if (field.size() > 8 || !ParseAll(field, 16, &out->tokens[number - 1 - kCriteoDense])) {
+      return FieldError(line, field, number, "nothing or up to 8 hexadecimal digits");
+    }
+    if (!is_last) begin = end + 1;
+  }
+  return OkStatus();
+}
+
+// The line that begins at `begin` and ends with a line end before `end`: the same as
+// ParseCriteoLine, several times as fast. Returns where the next line begins, or null for a line
+// that ParseCriteoLine has to judge: one that is not as it should be, has an integer of more than
+// nine digits, or ends without a line end.
+const char* ReadCriteoLine(const char* begin, const char* end, bool has_label, CriteoLine* out) {
+  // No field of a line that is read here is longer than 10 bytes and its separator.
+  constexpr ptrdiff_t kLongestLine = 2 + 11 * static_cast<ptrdiff_t>(kCriteoFields);
+  const char* at = begin;
+  if (end - at < kLongestLine) return nullptr;
+  out->label = 0;
+  if (has_label) {
+    out->label = static_cast<uint8_t>(*at - '0');
+    if (out->label > 1 || at[1] != '\t') return nullptr;
+    at += 2;
+  }
+  out->missing = 0;
+  for (size_t i = 0; i < kCriteoDense; ++i) {
+    const bool is_negative = *at == '-';
+    const char* const digits = at + is_negative;
+    at = digits;
+    int32_t value = 0;
+    for (; static_cast<unsigned char>(*at - '0') < 10 && at - digits < 9; ++at) {
+      value = value * 10 + (*at - '0');
+    }
+    if (*at != '\t' || (is_negative && at == digits)) return nullptr;
+    out->missing |= static_cast<uint32_t>(at == digits) << i;
+    ++at;
+    out->integers[i] = is_negative ? -value : value;
+  }
+  for (size_t i = 0; i < kTables; ++i) {
+    uint32_t value = 0;
+    const char* const digits = at;
+    for (; at - digits < 8; ++at) {
+      const uint8_t digit = kHexValues[static_cast<unsigned char>(*at)];
+      if (digit > 15) break;
+      value = value << 4 | digit;
+    }
+    out->tokens[i] = value;
+    if (i + 1 < kTables && *at++ != '\t') return nullptr;
+  }
+  if (*at == '\r') ++at;
+  if (*at != '\n') return nullptr;
+  return at + 1;
+}
+
+// ---- The format -----------------------------------------------------------------------------
+
 // The samples of a chunk, written by index into vectors of their largest size.
 class Filler {
  public:
@@ -90,12 +227,12 @@ class Filler {
     }
   }
 
-  void Add(const CriteoLine& line, uint32_t missing_integers) {
+  void Add(const CriteoLine& line) {
     batch_.labels[samples_] = line.label;
     float* const dense = batch_.dense.data() + samples_ * kCriteoDense;
     for (size_t i = 0; i < kCriteoDense; ++i) {
-      dense[i] = (missing_integers >> i & 1) != 0 ? std::numeric_limits<float>::quiet_NaN()
-                                                  : static_cast<float>(line.integers[i]);
+      dense[i] = (line.missing >> i & 1) != 0 ? std::numeric_limits<float>::quiet_NaN()
+                                              : static_cast<float>(line.integers[i]);
     }
     for (size_t i = 0; i < kTables; ++i) {
       Bags& bags = batch_.features[i];
@@ -151,17 +288,15 @@ class CriteoFormat final : public TextFormat {
     Filler filler(raw, lines, leaves_empty_);
     CriteoLine line;
     for (uint64_t number = chunk.first_line; at < end; ++number) {
-      uint32_t missing = 0;
-      const char* next = ReadCriteoLine(at, end, has_label, &line, &missing);
+      const char* next = ReadCriteoLine(at, end, has_label, &line);
       bool is_good = true;
       if (next == nullptr) {
         const char* const line_end = std::find(at, end, '\n');
-        is_good =
-            Judge(chunk, number, std::string_view(at, line_end), has_label, &line, &missing, bad);
+        is_good = Judge(chunk, number, std::string_view(at, line_end), has_label, &line, bad);
         next = line_end + (line_end != end);
       }
       const bool is_dropped = draws && draws->NextDouble() < sub_sample_rate_ && line.label == 0;
-      if (is_good && !is_dropped) filler.Add(line, missing);
+      if (is_good && !is_dropped) filler.Add(line);
       at = next;
     }
     filler.Finish();
@@ -172,30 +307,23 @@ class CriteoFormat final : public TextFormat {
  private:
   // Whether a file with this first line has labels: Criteo's own test file has none.
   static bool HasLabel(std::string_view first) {
-    return std::ranges::count(first, '\t') + 1 != CriteoLine::kFields - 1;
+    return std::ranges::count(first, '\t') + 1 != kCriteoFields - 1;
   }
 
   // The line as ParseCriteoLine reads it; a bad one is noted.
   bool Judge(const TextChunk& chunk, uint64_t number, std::string_view text, bool has_label,
-             CriteoLine* line, uint32_t* missing, std::vector<BadLine>* bad) const {
+             CriteoLine* line, std::vector<BadLine>* bad) const {
     if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.empty()) {
       bad->push_back({number, fmt::format("{}:{}:1: the line is empty and others follow; remove it",
                                           chunk.file_name, number)});
       return false;
     }
-    if (const Status status = ParseCriteoLine(text, line, has_label); !status.ok()) {
+    if (const Status status = ParseCriteoLine(text, has_label, line); !status.ok()) {
       const std::string guess = number == 1 ? GuessOfText(text) : "";
       bad->push_back(
           {number, fmt::format("{}:{}:{}{}", chunk.file_name, number, status.message(), guess)});
       return false;
-    }
-    *missing = 0;
-    size_t at = has_label ? text.find('\t') + 1 : 0;
-    for (size_t i = 0; i < kCriteoDense; ++i) {
-      const size_t next = text.find('\t', at);
-      if (next == at) *missing |= 1u << i;
-      at = next + 1;
     }
     return true;
   }
@@ -234,7 +362,7 @@ Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options)
 
 bool LooksLikeCriteo(const std::string&, std::string_view line) {
   CriteoLine parsed;
-  return ParseCriteoLine(line, &parsed).ok();
+  return ParseCriteoLine(line, true, &parsed).ok();
 }
 
 REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate},
