@@ -5,11 +5,11 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "launch/data/convert.h"
 #include "launch/data/data_verb.h"
 #include "launch/data/imitate.h"
 #include "tests/testing/testing.h"
 #include "worker/data/blocks/data_directory.h"
+#include "worker/data/convert/converter.h"
 #include "worker/data/mapping/preprocessing.h"
 
 namespace rowhouse {
@@ -92,12 +92,11 @@ TEST(CriteoImitation, LinesHaveCriteosFieldsAndDependOnTheirNumberAlone) {
   EXPECT_EQ(first.back(), '\n');
 }
 
-TEST(ConversionLine, BothPassesCountTheSame) {
-  EXPECT_EQ(ConversionLine::PartDone({.pass = 1, .passes = 2, .bytes_done = 50, .bytes = 100}),
-            0.25);
-  EXPECT_EQ(ConversionLine::PartDone({.pass = 2, .passes = 2, .bytes_done = 50, .bytes = 100}),
-            0.75);
-  EXPECT_EQ(ConversionLine::PartDone({.pass = 1, .passes = 1, .bytes_done = 50, .bytes = 0}), 0.0);
+TEST(ConversionProgress, BothPassesCountTheSame) {
+  const auto part = [](ConversionProgress progress) { return progress.part_done(); };
+  EXPECT_EQ(part({.pass = 1, .passes = 2, .bytes_done = 50, .bytes = 100}), 0.25);
+  EXPECT_EQ(part({.pass = 2, .passes = 2, .bytes_done = 50, .bytes = 100}), 0.75);
+  EXPECT_EQ(part({.pass = 1, .passes = 1, .bytes_done = 50, .bytes = 0}), 0.0);
 }
 
 }  // namespace

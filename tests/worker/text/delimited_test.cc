@@ -204,7 +204,7 @@ TEST_F(DelimitedTest, ColumnsThatDoNotFitAreNamedBeforeAnythingIsRead) {
               AllOf(HasSubstr("does not name column \"extra\""), HasSubstr("`ignored`")));
   EXPECT_THAT(BadLineOf("click,age,city,age\n"), HasSubstr("two columns are named \"age\""));
   options_.schema.separator = "--";
-  EXPECT_THAT(BadLineOf("click,age,city\n"), HasSubstr("separator \"--\" is not one byte"));
+  EXPECT_THAT(BadLineOf("click,age,city\n"), HasSubstr("separator \"--\": expected one character"));
   options_.schema = {};
   EXPECT_THAT(BadLineOf("click,age,city\n"), HasSubstr("needs section schema"));
 }

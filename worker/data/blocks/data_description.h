@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/data_origin.h"
 
 namespace rowhouse {
 
@@ -29,6 +28,17 @@ struct BlockPlace {
   uint64_t samples = 0;
   uint32_t crc32 = 0;  // zlib's, of the bytes
   bool operator==(const BlockPlace&) const = default;
+};
+
+// One file that the data were made from.
+struct DataOrigin {
+  std::string file;      // name as it was given
+  uint64_t samples = 0;  // that it gave
+  std::string digest;    // XXH3-64, hex, of its (uncompressed) bytes
+  // Of the only file, if lines of it were dropped: the samples of each of its seven days, which are
+  // cut by lines, dropped ones too (SampleSplit); or none.
+  std::vector<uint64_t> day_samples = {};
+  bool operator==(const DataOrigin&) const = default;
 };
 
 struct DataDescription {

@@ -87,7 +87,7 @@ Result<std::shared_ptr<const Preprocessing>> FirstPass(const TextFormat& format,
                                                        const ConversionOptions& options,
                                                        uint32_t threads,
                                                        const ConversionState& state,
-                                                       std::vector<DataOrigin>* counted,
+                                                       std::vector<std::string>* counted,
                                                        std::vector<std::string>* warnings) {
   state.RemoveSpills();
   if (Preprocessing::IsIn(state.directory())) return Preprocessing::Open(state.directory());
@@ -123,7 +123,7 @@ Result<ConversionSummary> Convert(const TextFormat& format, const ConversionOpti
   ConversionSummary summary;
   const uint32_t threads = ThreadsFor(options);
   const auto begin = SteadyClock::now();
-  std::vector<DataOrigin> counted;
+  std::vector<std::string> counted;
   ASSIGN_OR_RETURN(const auto preprocessing,
                    FirstPass(format, options, threads, *state, &counted, &summary.warnings));
   for (size_t column = 0; column < preprocessing->schema().categorical.size(); ++column) {

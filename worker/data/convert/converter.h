@@ -15,6 +15,7 @@
 // Threads: Convert is called by one thread and starts its own.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,13 @@ struct ConversionProgress {
   uint64_t bytes = 0;       // 0: not known (stdin)
   uint64_t samples = 0;
   uint64_t bad_lines = 0;
+
+  // From 0 to 1: each pass counts the same.
+  double part_done() const {
+    if (bytes == 0) return 0.0;
+    const double of_pass = static_cast<double>(bytes_done) / static_cast<double>(bytes);
+    return std::min(1.0, (pass - 1 + of_pass) / passes);
+  }
 };
 
 struct ConversionSummary {

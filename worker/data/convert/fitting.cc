@@ -250,9 +250,9 @@ struct CountedChunk {
   size_t samples = 0;
 };
 
-Result<std::vector<DataOrigin>> CountChunks(const TextFormat& format,
-                                            const ConversionOptions& options, uint32_t threads,
-                                            Fitting* fitting) {
+Result<std::vector<std::string>> CountChunks(const TextFormat& format,
+                                             const ConversionOptions& options, uint32_t threads,
+                                             Fitting* fitting) {
   ASSIGN_OR_RETURN(TextChunks chunks,
                    TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes));
   PassProgress progress(options.hooks, {.pass = 1, .passes = 2, .bytes = chunks.bytes_total()});
@@ -276,7 +276,7 @@ Result<std::vector<DataOrigin>> CountChunks(const TextFormat& format,
         return bad_lines.Add(counted->bad_lines);
       });
   RETURN_IF_ERROR(pass.Run());
-  return chunks.origins();
+  return chunks.digests();
 }
 
 }  // namespace
@@ -288,18 +288,18 @@ bool HasFirstPass(const TextFormat& format, const ConversionOptions& options) {
           std::ranges::count(schema.dense, "standardise", &DenseColumn::transform) > 0);
 }
 
-Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
-                                                  const ConversionOptions& options,
-                                                  uint32_t threads, const std::string& directory,
-                                                  std::vector<std::string>* warnings) {
+Result<std::vector<std::string>> MakePreprocessing(const TextFormat& format,
+                                                   const ConversionOptions& options,
+                                                   uint32_t threads, const std::string& directory,
+                                                   std::vector<std::string>* warnings) {
   Fitting fitting(format.schema(), options, threads, directory);
-  std::vector<DataOrigin> origins;
+  std::vector<std::string> digests;
   if (HasFirstPass(format, options)) {
-    ASSIGN_OR_RETURN(origins, CountChunks(format, options, threads, &fitting));
+    ASSIGN_OR_RETURN(digests, CountChunks(format, options, threads, &fitting));
   }
   RETURN_IF_ERROR(fitting.Finish());
   *warnings = fitting.Warnings();
-  return origins;
+  return digests;
 }
 
 }  // namespace rowhouse

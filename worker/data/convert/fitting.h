@@ -16,7 +16,6 @@
 
 #include "common/status.h"
 #include "worker/data/convert/converter.h"
-#include "worker/data/data_origin.h"
 
 namespace rowhouse {
 
@@ -66,14 +65,14 @@ struct Moments {
 // Whether MakePreprocessing reads the text.
 bool HasFirstPass(const TextFormat& format, const ConversionOptions& options);
 
-// Writes the preprocessing into `directory`. Returns the files that it has read, none if it had to
-// read none. A column whose rows are 0 gets as many as it needs. kUsage if a dictionary needs more
-// rows than its table has, unless it has a row for rare tokens, which then stands for those that
-// appear last, or its table takes bad ids. *warnings: a sentence for each dictionary that had no
-// room for all tokens that occur often enough.
-Result<std::vector<DataOrigin>> MakePreprocessing(const TextFormat& format,
-                                                  const ConversionOptions& options,
-                                                  uint32_t threads, const std::string& directory,
-                                                  std::vector<std::string>* warnings);
+// Writes the preprocessing into `directory`. Returns the digests of the files that it has read,
+// none if it had to read none. A column whose rows are 0 gets as many as it needs. kUsage if a
+// dictionary needs more rows than its table has, unless it has a row for rare tokens, which then
+// stands for those that appear last, or its table takes bad ids. *warnings: a sentence for each
+// dictionary that had no room for all tokens that occur often enough.
+Result<std::vector<std::string>> MakePreprocessing(const TextFormat& format,
+                                                   const ConversionOptions& options,
+                                                   uint32_t threads, const std::string& directory,
+                                                   std::vector<std::string>* warnings);
 
 }  // namespace rowhouse

@@ -21,7 +21,7 @@ namespace rowhouse {
 // Writes the samples as state->data_path(), going on where `state` says. `counted`: what
 // MakePreprocessing returned in this call, to notice files that have changed since.
 Status WriteData(const TextFormat& format, const ConversionOptions& options, uint32_t threads,
-                 const std::vector<DataOrigin>& counted,
+                 const std::vector<std::string>& counted,
                  const std::shared_ptr<const Preprocessing>& preprocessing, ConversionState* state,
                  ConversionSummary* summary);
 

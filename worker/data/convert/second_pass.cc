@@ -160,18 +160,21 @@ struct WrittenBefore {
   uint64_t samples = 0, bad_lines = 0;
 };
 
-// Gives origins their samples. kUsage if the first pass has read other bytes.
-Status CompleteOrigins(const std::vector<DataOrigin>& counted, const ConversionState& state,
-                       std::vector<DataOrigin>* origins) {
-  for (size_t file = 0; file < counted.size(); ++file) {
-    if ((*origins)[file].digest == counted[file].digest) continue;
-    return UsageError("\"{}\" has changed while it was converted: remove \"{}\" and begin anew",
-                      counted[file].file, state.directory());
+// The files and the samples of each. kUsage if the first pass has read other bytes.
+Result<std::vector<DataOrigin>> OriginsOf(const ConversionOptions& options,
+                                          const std::vector<std::string>& digests,
+                                          const std::vector<std::string>& counted,
+                                          const ConversionState& state) {
+  std::vector<DataOrigin> origins;
+  for (size_t file = 0; file < digests.size(); ++file) {
+    if (!counted.empty() && digests[file] != counted[file]) {
+      return UsageError("\"{}\" has changed while it was converted: remove \"{}\" and begin anew",
+                        options.files[file], state.directory());
+    }
+    origins.push_back({.file = options.files[file], .digest = digests[file]});
   }
-  for (const ConvertedChunk& chunk : state.chunks()) {
-    (*origins)[chunk.file].samples += chunk.samples;
-  }
-  return OkStatus();
+  for (const ConvertedChunk& chunk : state.chunks()) origins[chunk.file].samples += chunk.samples;
+  return origins;
 }
 
 // Samples of the first `lines` lines of the chunk, which has more.
@@ -224,7 +227,7 @@ Result<std::vector<uint64_t>> DaySamples(const TextFormat& format, const Convers
 }  // namespace
 
 Status WriteData(const TextFormat& format, const ConversionOptions& options, uint32_t threads,
-                 const std::vector<DataOrigin>& counted,
+                 const std::vector<std::string>& counted,
                  const std::shared_ptr<const Preprocessing>& preprocessing, ConversionState* state,
                  ConversionSummary* summary) {
   const DataColumns columns = ColumnsOf(*preprocessing);
@@ -263,8 +266,8 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(synced);
 
-  std::vector<DataOrigin> origins = chunks.origins();
-  RETURN_IF_ERROR(CompleteOrigins(counted, *state, &origins));
+  ASSIGN_OR_RETURN(std::vector<DataOrigin> origins,
+                   OriginsOf(options, chunks.digests(), counted, *state));
   if (writer->blocks().empty()) {
     return UsageError("\"{}\" is empty: there is nothing to train on", options.files.front());
   }

@@ -148,13 +148,6 @@ uint64_t Vocabulary::FindFrom(uint64_t at, uint64_t end, uint64_t key) const {
   return kNone;
 }
 
-std::optional<uint64_t> Vocabulary::Find(uint64_t key) const {
-  const uint64_t bucket = BucketOf(Mix64(key), bucket_bits_);
-  const uint64_t number = FindFrom(BucketAt(bucket), BucketAt(bucket + 1), key);
-  if (number == kNone) return std::nullopt;
-  return number;
-}
-
 void Vocabulary::FindAll(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const {
   if (bytes() > kLargeBytes && keys.size() >= kManyKeys) return FindInOrder(keys, numbers);
   FindAsTheyCome(keys, numbers);
@@ -182,6 +175,7 @@ void Vocabulary::FindInOrder(std::span<const uint64_t> keys, std::span<uint64_t>
   std::ranges::copy(all, numbers.begin());
 }
 
+// Several at once, whose places the processor fetches meanwhile.
 void Vocabulary::FindAsTheyCome(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const {
   constexpr size_t kGroup = 32;
   const size_t width = is_wide_ ? 8 : 4;

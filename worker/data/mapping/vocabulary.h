@@ -17,7 +17,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -32,14 +31,9 @@ class Vocabulary {
   // Files up to 256 MiB are read through; of larger ones only the header is checked: see Verify.
   static Result<std::unique_ptr<const Vocabulary>> Open(const std::string& path);
 
-  // The number of a key. If the file becomes shorter while it is read, numbers are wrong, and
+  // numbers[i] of keys[i], kNone for one that it lacks. Requires as many numbers as keys; they may
+  // be the same memory. If the file becomes shorter while it is read, numbers are wrong, and
   // CheckWhole, called after them, says so.
-  std::optional<uint64_t> Find(uint64_t key) const;
-
-  // The same for many keys, several times as fast, because the processor fetches several at once:
-  // numbers[i] of keys[i], kNone for one that it lacks. Requires as many numbers as keys; they
-  // may be the same memory. Many keys of a large file are found in the file's order, piece by
-  // piece, so that no more than a piece of it is in the memory of the process.
   static constexpr uint64_t kNone = UINT64_MAX;
   void FindAll(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const;
   // The same in the order of the file, piece by piece, so that no more than a piece of it is in the

@@ -95,48 +95,13 @@ class DelimitedFormat final : public TextFormat {
   const bool needs_label_;
 };
 
-Status ValidateSchema(const Schema& schema) {
-  if (schema.separator.size() != 1 ||
-      std::string_view("\"\n\r\0", 4).find(schema.separator) != std::string_view::npos) {
-    return UsageError(
-        "section schema: separator \"{}\" is not one byte, other than a quote or a line end (a tab "
-        "is \"\\t\")",
-        schema.separator);
-  }
-  if (schema.has_header && !schema.columns.empty()) {
-    return UsageError(
-        "section schema: has_header says that files name their columns, and `columns` names them "
-        "too; leave one out");
-  }
-  if (!schema.has_header && schema.columns.empty()) {
-    return UsageError(
-        "section schema: has_header is false, so `columns` must name the columns in their order");
-  }
-  return OkStatus();
-}
-
-Result<std::unique_ptr<TextFormat>> OpenDelimited(const TextFormatOptions& options) {
-  if (options.schema.format.empty()) {
-    return UsageError(
-        "delimited text needs section schema in the YAML file (--config); `rowhouse data infer "
-        "FILE` writes it");
-  }
-  RETURN_IF_ERROR(ValidateSchema(options.schema));
-  auto format = std::make_unique<DelimitedFormat>(options.schema, options.needs_label);
-  for (const std::string& file : options.files) {
-    ASSIGN_OR_RETURN(const std::string first, FirstRecordOf(file, options.schema.has_quotes));
-    if (!first.empty()) RETURN_IF_ERROR(format->FieldsOf(file, first).status());
-  }
-  return std::unique_ptr<TextFormat>(std::move(format));
-}
-
 Status CheckDelimited(const Schema& schema) {
   if (schema.label.column.empty()) {
     return UsageError(
         "schema: no label: name its column, as in label: {{column: clicked, rule: \"== 1\"}}");
   }
   if (schema.separator.size() != 1 ||
-      schema.separator.find_first_of("\"\r\n") != std::string::npos) {
+      schema.separator.find_first_of(std::string_view("\"\r\n\0", 4)) != std::string::npos) {
     return UsageError("schema: separator \"{}\": expected one character, no quote or line end",
                       schema.separator);
   }
@@ -154,6 +119,21 @@ Status CheckDelimited(const Schema& schema) {
     if (!names.insert(name).second) return UsageError("schema: columns: \"{}\" is twice", name);
   }
   return OkStatus();
+}
+
+Result<std::unique_ptr<TextFormat>> OpenDelimited(const TextFormatOptions& options) {
+  if (options.schema.format.empty()) {
+    return UsageError(
+        "delimited text needs section schema in the YAML file (--config); `rowhouse data infer "
+        "FILE` writes it");
+  }
+  RETURN_IF_ERROR(CheckDelimited(options.schema));
+  auto format = std::make_unique<DelimitedFormat>(options.schema, options.needs_label);
+  for (const std::string& file : options.files) {
+    ASSIGN_OR_RETURN(const std::string first, FirstRecordOf(file, options.schema.has_quotes));
+    if (!first.empty()) RETURN_IF_ERROR(format->FieldsOf(file, first).status());
+  }
+  return std::unique_ptr<TextFormat>(std::move(format));
 }
 
 REGISTER_MEMBER(TextFormats().Add("delimited", OpenDelimited, {},

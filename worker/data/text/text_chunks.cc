@@ -357,7 +357,7 @@ Result<bool> TextChunks::Next(TextChunk* chunk) {
     if (is_chunk) Take(bytes.size(), chunk);
     const bool lacks_end = is_chunk && !bytes.ends_with('\n');
     lines_before_ += line_ - 1 + (lacks_end ? 1 : 0);
-    origins_.push_back({.file = files_[next_file_ - 1], .digest = stream_->digest()});
+    digests_.push_back(stream_->digest());
     closed_bytes_ += stream_->bytes_done();
     stream_ = nullptr;
     if (is_chunk) return true;

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/data_origin.h"
 #include "worker/data/text/byte_stream.h"
 #include "worker/data/text/text_format.h"
 
@@ -65,8 +64,8 @@ class TextChunks {
   // Whether all are files that can be read again from the beginning, not pipes.
   bool can_be_read_again() const { return can_be_read_again_; }
 
-  // Name and digest of each file that has been read to its end; `samples` is 0.
-  const std::vector<DataOrigin>& origins() const { return origins_; }
+  // XXH3-64, as hex, of the (uncompressed) bytes of each file that has been read to its end.
+  const std::vector<std::string>& digests() const { return digests_; }
 
   // Uncompressed, so far.
   uint64_t text_bytes() const { return text_bytes_; }
@@ -98,7 +97,7 @@ class TextChunks {
   std::shared_ptr<const std::string> first_record_;
   uint64_t closed_bytes_ = 0;  // on disk, of files that are read
   uint64_t text_bytes_ = 0;
-  std::vector<DataOrigin> origins_;
+  std::vector<std::string> digests_;
 };
 
 }  // namespace rowhouse
