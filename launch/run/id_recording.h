@@ -11,7 +11,7 @@
 #include "common/status.h"
 #include "launch/settings/settings.h"
 #include "worker/data/batch.h"
-#include "worker/data/traces/trace_writer.h"
+#include "worker/data/traces/recorded_trace.h"
 
 namespace rowhouse {
 

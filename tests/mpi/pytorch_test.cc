@@ -7,7 +7,7 @@
 
 #include "tests/testing/process.h"
 #include "worker/data/blocks/block.h"
-#include "worker/data/blocks/data_writer.h"
+#include "worker/data/blocks/data_directory.h"
 #include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {

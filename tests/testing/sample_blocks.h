@@ -9,7 +9,6 @@
 
 #include "common/random.h"
 #include "worker/data/blocks/data_directory.h"
-#include "worker/data/blocks/data_writer.h"
 
 namespace rowhouse {
 

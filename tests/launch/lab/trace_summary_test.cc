@@ -7,7 +7,7 @@
 #include "launch/plan/trace_summary_text.h"
 #include "launch/prediction/traced_workload.h"
 #include "tests/testing/testing.h"
-#include "worker/data/traces/trace_writer.h"
+#include "worker/data/traces/recorded_trace.h"
 #include "worker/data/zipf.h"
 
 namespace rowhouse {

@@ -12,7 +12,6 @@
 #include "tests/testing/sample_blocks.h"
 #include "tests/testing/testing.h"
 #include "worker/data/blocks/block.h"
-#include "worker/data/blocks/data_writer.h"
 
 namespace rowhouse {
 namespace {

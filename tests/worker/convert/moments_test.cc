@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "worker/data/convert/fitting.h"
+#include "worker/data/convert/passes.h"
 
 namespace rowhouse {
 namespace {

@@ -8,7 +8,7 @@
 #include "sharding/plans/reuse_sampler.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/trace_reader.h"
-#include "worker/data/traces/trace_writer.h"
+#include "worker/data/traces/recorded_trace.h"
 
 namespace rowhouse {
 namespace {

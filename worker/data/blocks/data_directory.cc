@@ -1,8 +1,12 @@
 #include "worker/data/blocks/data_directory.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <numeric>
 
@@ -10,6 +14,10 @@
 
 namespace rowhouse {
 namespace {
+
+uint32_t Crc32(const void* bytes, size_t count) {
+  return static_cast<uint32_t>(::crc32_z(0, static_cast<const Bytef*>(bytes), count));
+}
 
 // Samples of one block that stand next to each other in what is asked for.
 struct Run {
@@ -142,8 +150,7 @@ Status DataDirectory::AppendBags(size_t block, size_t column, Bags* bags) const 
 Status DataDirectory::Verify(size_t block) const {
   const BlockPlace& place = description_.blocks[block];
   const std::span<const std::byte> bytes = BytesOf(block);
-  const auto crc = static_cast<uint32_t>(
-      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  const uint32_t crc = Crc32(bytes.data(), bytes.size());
   RETURN_IF_ERROR(CheckLength(block));
   const Status checked =
       crc == place.crc32
@@ -179,6 +186,71 @@ Status DataDirectory::CheckOnce(size_t block) const {
   RETURN_IF_ERROR(Verify(block));
   is_checked_[block].store(true, std::memory_order_release);
   return OkStatus();
+}
+
+// ---- DataWriter -------------------------------------------------------------------------------
+
+DataWriter::DataWriter(std::string directory, const DataColumns& columns,
+                       std::vector<BlockPlace> blocks)
+    : directory_(std::move(directory)),
+      samples_path_(directory_ + "/samples.bin"),
+      description_{.columns = columns, .blocks = std::move(blocks)} {}
+
+DataWriter::~DataWriter() {
+  if (samples_ >= 0) ::close(samples_);
+}
+
+Result<std::unique_ptr<DataWriter>> DataWriter::Open(const std::string& directory,
+                                                     const DataColumns& columns,
+                                                     std::vector<BlockPlace> blocks) {
+  RETURN_IF_ERROR(MakeDirectoryDurably(directory));
+  std::unique_ptr<DataWriter> writer(new DataWriter(directory, columns, std::move(blocks)));
+  RETURN_IF_ERROR(writer->OpenSamples());
+  return writer;
+}
+
+Status DataWriter::OpenSamples() {
+  samples_ = ::open(samples_path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+  struct stat facts = {};
+  if (samples_ < 0 || ::fstat(samples_, &facts) != 0) {
+    return StatusFromErrno(errno, "write", samples_path_);
+  }
+  if (static_cast<uint64_t>(facts.st_size) < bytes()) {
+    return UsageError("{} has {} bytes, and {} were written to it: remove it to begin anew",
+                      samples_path_, facts.st_size, bytes());
+  }
+  if (::ftruncate(samples_, static_cast<off_t>(bytes())) != 0 ||
+      ::lseek(samples_, 0, SEEK_END) < 0) {
+    return StatusFromErrno(errno, "write", samples_path_);
+  }
+  return OkStatus();
+}
+
+uint64_t DataWriter::bytes() const {
+  return blocks().empty() ? 0 : blocks().back().offset + blocks().back().bytes;
+}
+
+Status DataWriter::Append(const EncodedBlock& block) {
+  RETURN_IF_ERROR(WriteAll(samples_, block.bytes, samples_path_));
+  description_.blocks.push_back({.offset = bytes(),
+                                 .bytes = block.bytes.size(),
+                                 .samples = block.samples,
+                                 .crc32 = Crc32(block.bytes.data(), block.bytes.size())});
+  return OkStatus();
+}
+
+Status DataWriter::Sync() {
+  if (::fdatasync(samples_) != 0) return StatusFromErrno(errno, "sync", samples_path_);
+  return OkStatus();
+}
+
+Status DataWriter::Finish(const std::vector<DataOrigin>& origins,
+                          const std::string& preprocessing_digest) {
+  CHECK(!blocks().empty()) << samples_path_;
+  RETURN_IF_ERROR(Sync());
+  description_.origins = origins;
+  description_.preprocessing_digest = preprocessing_digest;
+  return WriteFileDurably(directory_ + "/data.json", DataJson(description_));
 }
 
 }  // namespace rowhouse

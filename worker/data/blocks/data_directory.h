@@ -1,5 +1,5 @@
 // DataDirectory: samples in the binary form (docs/data_format.md), as batches. Files are
-// memory-mapped: workers of one host share their pages.
+// memory-mapped: workers of one host share their pages. DataWriter writes one.
 //
 //   DIR/data.json       format version, columns, blocks with their checksums, where the data came
 //                       from, digests
@@ -12,7 +12,7 @@
 // The file may become shorter while it is read, which is noticed (common/mapped_file.h); other
 // changes of a checked block are not.
 //
-// Threads: const after Open; any thread.
+// Threads: a DataDirectory is const after Open; any thread.
 #pragma once
 
 #include <atomic>
@@ -95,6 +95,42 @@ class DataDirectory {
   const std::shared_ptr<const MappedFile> file_;
   std::vector<uint64_t> first_samples_;
   mutable std::vector<std::atomic<bool>> is_checked_;
+};
+
+// Writes the samples of a data directory, block by block. A writer that was killed goes on behind
+// the blocks that its caller knows to be on disk. Errors are those of common/durable_file.h.
+// Threads: one.
+class DataWriter {
+ public:
+  // Makes `directory` if it is not there. `blocks`: those that an earlier writer has synced there;
+  // what is behind them is cut off. kUsage if samples.bin does not have them all.
+  static Result<std::unique_ptr<DataWriter>> Open(const std::string& directory,
+                                                  const DataColumns& columns,
+                                                  std::vector<BlockPlace> blocks = {});
+  ~DataWriter();
+  DataWriter(const DataWriter&) = delete;
+  DataWriter& operator=(const DataWriter&) = delete;
+
+  const std::vector<BlockPlace>& blocks() const { return description_.blocks; }
+  uint64_t bytes() const;  // of samples.bin
+
+  Status Append(const EncodedBlock& block);
+
+  // Makes what was appended survive a crash.
+  Status Sync();
+
+  // Syncs and writes data.json, which makes the directory one of data. `preprocessing_digest`: of
+  // files that lie in the directory already; "": none. `origins`: none, or their samples add up to
+  // those of the blocks, of which there is one at least.
+  Status Finish(const std::vector<DataOrigin>& origins, const std::string& preprocessing_digest);
+
+ private:
+  DataWriter(std::string directory, const DataColumns& columns, std::vector<BlockPlace> blocks);
+  Status OpenSamples();
+
+  const std::string directory_, samples_path_;
+  DataDescription description_;
+  int samples_ = -1;  // samples.bin
 };
 
 }  // namespace rowhouse

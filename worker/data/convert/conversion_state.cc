@@ -64,9 +64,10 @@ bool TakeEntry(size_t number, std::string_view* text, ConvertedChunk* chunk) {
   if (text->size() < size + sizeof(check)) return false;
   std::memcpy(&check, text->data() + size, sizeof(check));
   if (check != CheckOf(text->substr(0, size), number)) return false;
-  *chunk = {entry.file, entry.lines, entry.samples, entry.bad_lines,
-            std::vector<BlockPlace>(entry.blocks)};
-  std::memcpy(chunk->blocks.data(), text->data() + sizeof(entry), size - sizeof(entry));
+  *chunk = {entry.file, entry.lines, entry.samples, entry.bad_lines};
+  for (size_t at = sizeof(entry); at < size; at += sizeof(BlockPlace)) {
+    std::memcpy(&chunk->blocks.emplace_back(), text->data() + at, sizeof(BlockPlace));
+  }
   text->remove_prefix(size + sizeof(check));
   return true;
 }

@@ -9,7 +9,6 @@
 #include "common/durable_file.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/convert/conversion_state.h"
-#include "worker/data/convert/fitting.h"
 #include "worker/data/convert/passes.h"
 #include "worker/data/mapping/schema_json.h"
 

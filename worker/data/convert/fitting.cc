@@ -1,5 +1,3 @@
-#include "worker/data/convert/fitting.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -11,7 +9,6 @@
 #include "common/random.h"
 #include "worker/data/convert/ordered_chunks.h"
 #include "worker/data/convert/passes.h"
-#include "worker/data/convert/sorted_runs.h"
 #include "worker/data/convert/token_counts.h"
 #include "worker/data/mapping/preprocessing.h"
 #include "worker/data/mapping/vocabulary.h"

@@ -2,9 +2,8 @@
 #include <utility>
 
 #include "worker/data/blocks/block.h"
-#include "worker/data/blocks/data_writer.h"
+#include "worker/data/blocks/data_directory.h"
 #include "worker/data/blocks/sample_order.h"
-#include "worker/data/convert/fitting.h"
 #include "worker/data/convert/ordered_chunks.h"
 #include "worker/data/convert/passes.h"
 #include "worker/data/text/text_chunks.h"

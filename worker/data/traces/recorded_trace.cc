@@ -1,3 +1,5 @@
+#include "worker/data/traces/recorded_trace.h"
+
 #include <zstd.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "common/crc32c.h"
 #include "common/json_text.h"
 #include "common/mapped_file.h"
-#include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
 namespace {

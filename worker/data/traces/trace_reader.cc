@@ -9,6 +9,7 @@
 #include "worker/data/text/byte_stream.h"
 #include "worker/data/text/field_text.h"
 #include "worker/data/text/text_chunks.h"
+#include "worker/data/traces/recorded_trace.h"
 
 namespace rowhouse {
 namespace {

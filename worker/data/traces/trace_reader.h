@@ -1,6 +1,6 @@
 // TraceReader: the ids that some run looked up, or might, in their order, sample by sample. Forms:
 //
-//   recorded        what train --record_ids writes (trace_format.h); parts of several workers
+//   recorded        what train --record_ids writes (recorded_trace.h); parts of several workers
 //                   (FILE.0, FILE.1, ...) are put together again
 //   text            a line a lookup, "TABLE ID"; or "ID", of one table; may be compressed by gzip
 //                   or zstd
@@ -10,6 +10,7 @@
 // Threads: one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,9 +18,34 @@
 
 #include "common/status.h"
 #include "worker/data/batch.h"
-#include "worker/data/traces/trace_format.h"
 
 namespace rowhouse {
+
+// A logical table of a trace, in the order of the model's features.
+struct TraceTable {
+  std::string name;
+  uint64_t rows = 0;   // ids are below it; 0: not known
+  double sampled = 1;  // share of the ids that the trace has (ReuseSampler::IsSampled)
+};
+
+// Bags of one table as they were, before sampling.
+struct BagFigures {
+  uint64_t bags = 0, empty_bags = 0, lookups = 0, longest_bag = 0;
+
+  double mean_bag() const {
+    return bags == 0 ? 0.0 : static_cast<double>(lookups) / static_cast<double>(bags);
+  }
+  // Those of whole bags.
+  void Add(const Bags& whole) {
+    bags += whole.samples();
+    lookups += whole.ids.size();
+    for (size_t s = 0; s < whole.samples(); ++s) {
+      const uint64_t length = whole.offsets[s + 1] - whole.offsets[s];
+      empty_bags += length == 0 ? 1 : 0;
+      longest_bag = std::max(longest_bag, length);
+    }
+  }
+};
 
 class TraceReader {
  public:
@@ -42,11 +68,6 @@ class TraceReader {
  protected:
   std::vector<BagFigures> figures_;
 };
-
-// The recorded form, of the parts of all workers, in their order, which are read side by side: a
-// step has the samples of worker 0, then those of worker 1, and so on. Errors are those of
-// OpenTrace; kUsage also for parts of different runs, and if parts are missing.
-Result<std::unique_ptr<TraceReader>> OpenRecordedTrace(const std::vector<std::string>& parts);
 
 // Opens a file of either form. kUsage, naming file and reason (and place: "FILE:LINE:COLUMN: ..."
 // of a text), for a file that is missing, empty, unfinished, damaged or of another form, or has no

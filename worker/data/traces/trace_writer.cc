@@ -1,4 +1,4 @@
-#include "worker/data/traces/trace_writer.h"
+#include "worker/data/traces/recorded_trace.h"
 
 #include <glog/logging.h>
 #include <unistd.h>
