@@ -50,16 +50,8 @@ bool IsPlainCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-std::string OneLine(std::string_view text) {
-  std::string line(text);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-  }
-  return line;
-}
-
 // What stands behind # in a line.
-std::string Comment(std::string_view text) { return text.empty() ? "" : "  # " + OneLine(text); }
+std::string Comment(std::string_view text) { return text.empty() ? "" : "  # " + CleanText(text); }
 
 std::string DenseText(const InferredColumn& column) {
   std::string text = "name: " + YamlWord(column.name);
@@ -93,9 +85,9 @@ std::string HeadText(const Inferred& inferred, const std::string& files) {
     text += fmt::format(
         "# Besides, {} cannot be read; to leave them out, train with --max_bad_lines. The first:\n"
         "# {}\n",
-        WrittenCount(size.odd_records), OneLine(size.first_odd));
+        WrittenCount(size.odd_records), CleanText(size.first_odd));
   }
-  for (const std::string& note : inferred.notes) text += "# Note: " + OneLine(note) + "\n";
+  for (const std::string& note : inferred.notes) text += "# Note: " + CleanText(note) + "\n";
   return text + fmt::format(
                     "#   rowhouse train --config=THIS --data={} --test_fraction=0.2 "
                     "--model_dir=model\n\n",

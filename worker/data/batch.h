@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,6 +22,19 @@ struct Bags {
   void EndBag() {
     CHECK_LE(ids.size(), std::numeric_limits<uint32_t>::max()) << "too many lookups in one batch";
     offsets.push_back(static_cast<uint32_t>(ids.size()));
+  }
+  // Adds bags [first, end) of `from`.
+  void Append(const Bags& from, size_t first, size_t end) {
+    const uint32_t begin = from.offsets[first], stop = from.offsets[end];
+    CHECK_LE(ids.size() + (stop - begin), std::numeric_limits<uint32_t>::max());
+    const auto before = static_cast<uint32_t>(ids.size());
+    ids.insert(ids.end(), from.ids.begin() + begin, from.ids.begin() + stop);
+    if (!from.weights.empty()) {
+      weights.insert(weights.end(), from.weights.begin() + begin, from.weights.begin() + stop);
+    }
+    for (size_t s = first; s < end; ++s) {
+      offsets.push_back(before + (from.offsets[s + 1] - begin));
+    }
   }
   void clear() {
     offsets.assign(1, 0);
@@ -46,6 +60,18 @@ struct Batch {
              bags.weights.capacity() * sizeof(float);
     }
     return all;
+  }
+
+  // Keeps the first `count` samples, of which all columns are there; of later ones some may be.
+  void Truncate(size_t count) {
+    dense.resize(count * dense_features);
+    labels.resize(std::min(labels.size(), count));
+    weights.resize(std::min(weights.size(), count));
+    for (Bags& bags : features) {
+      bags.offsets.resize(count + 1);
+      bags.ids.resize(bags.offsets.back());
+      bags.weights.resize(std::min(bags.weights.size(), bags.ids.size()));
+    }
   }
 
   // No samples of this shape; keeps the memory.

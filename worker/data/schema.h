@@ -84,6 +84,7 @@ struct Schema {
   // that it was made from, which decides the ids of user_item. 0: the data say it.
   uint64_t greatest_movie = 0;
 
+  bool has_columns() const { return !dense.empty() || !categorical.empty(); }
   bool operator==(const Schema&) const = default;
 };
 

@@ -97,29 +97,29 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
 // Tick on one.
 class PassProgress {
  public:
-  // `start`: what is known when it begins; nothing is told unless hooks.progress is set.
+  // `start`: what is known when it begins; nothing is reported unless hooks.progress is set.
   PassProgress(const ConversionHooks& hooks, const ConversionProgress& start)
-      : hooks_(hooks), told_(start), samples_(start.samples), bad_lines_(start.bad_lines) {}
+      : hooks_(hooks), reported_(start), samples_(start.samples), bad_lines_(start.bad_lines) {}
 
   void Add(uint64_t samples, uint64_t bad_lines) {
     samples_ += samples;
     bad_lines_ += bad_lines;
   }
 
-  // Tells it, at most once a second.
+  // Reports it, at most once a second.
   void Tick(uint64_t bytes_done) {
     const auto now = std::chrono::steady_clock::now();
     if (hooks_.progress == nullptr || now - last_ < std::chrono::seconds(1)) return;
     last_ = now;
-    told_.bytes_done = bytes_done;
-    told_.samples = samples_;
-    told_.bad_lines = bad_lines_;
-    hooks_.progress(told_);
+    reported_.bytes_done = bytes_done;
+    reported_.samples = samples_;
+    reported_.bad_lines = bad_lines_;
+    hooks_.progress(reported_);
   }
 
  private:
   const ConversionHooks& hooks_;
-  ConversionProgress told_;
+  ConversionProgress reported_;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::atomic<uint64_t> samples_, bad_lines_;
 };

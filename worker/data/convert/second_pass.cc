@@ -30,14 +30,6 @@ void CopyRange(const std::vector<T>& all, size_t first, size_t end, std::vector<
                all.begin() + static_cast<ptrdiff_t>(end));
 }
 
-void CopyBags(const Bags& all, size_t first, size_t end, Bags* part) {
-  const uint32_t begin = all.offsets[first], stop = all.offsets[end];
-  CopyRange(all.ids, begin, stop, &part->ids);
-  if (!all.weights.empty()) CopyRange(all.weights, begin, stop, &part->weights);
-  part->offsets.resize(end - first + 1);
-  for (size_t i = first; i <= end; ++i) part->offsets[i - first] = all.offsets[i] - begin;
-}
-
 // Overwrites *part with samples [first, end) of `all`.
 void CopySamples(const Batch& all, size_t first, size_t end, Batch* part) {
   part->Clear(all.dense_features, all.features.size());
@@ -46,7 +38,7 @@ void CopySamples(const Batch& all, size_t first, size_t end, Batch* part) {
   if (!all.labels.empty()) CopyRange(all.labels, first, end, &part->labels);
   if (!all.weights.empty()) CopyRange(all.weights, first, end, &part->weights);
   for (size_t feature = 0; feature < all.features.size(); ++feature) {
-    CopyBags(all.features[feature], first, end, &part->features[feature]);
+    part->features[feature].Append(all.features[feature], first, end);
   }
 }
 

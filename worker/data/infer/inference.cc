@@ -60,26 +60,6 @@ void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColum
   made.rows = std::max<uint64_t>(1, static_cast<uint64_t>(kept * room)) + KeptRows(made);
 }
 
-// Puts the column where the schema has columns of its use.
-void AddToSchema(const InferredColumn& column, Schema* schema) {
-  switch (column.use) {
-    case Use::kLabel:
-      break;
-    case Use::kWeight:
-      schema->weight = column.name;
-      break;
-    case Use::kDense:
-      schema->dense.push_back(column.dense);
-      break;
-    case Use::kCategorical:
-      schema->categorical.push_back(column.categorical);
-      break;
-    case Use::kIgnored:
-      schema->ignored.push_back(column.name);
-      break;
-  }
-}
-
 bool MeansId(const ColumnLook& column) {
   return std::ranges::any_of(WordsOfName(column.name), [](const std::string& word) {
     return std::ranges::count(kIdWords, word) > 0;
@@ -339,7 +319,7 @@ class FormatLooker {
       column.dense = schema_.dense[i];
       if (missing_numbers_[i] > 0)
         column.why = fmt::format("missing {} times", missing_numbers_[i]);
-      AddToSchema(column, &found.schema);
+      found.schema.dense.push_back(column.dense);
       found.columns.push_back(column);
     }
     for (size_t k = 0; k < schema_.categorical.size(); ++k) {
@@ -349,7 +329,7 @@ class FormatLooker {
       column.categorical.missing_row = missing_[k] > 0 && column.categorical.separator.empty();
       ChooseIds(tokens_[k], size_, &column);
       if (missing_[k] > 0) column.why += fmt::format("; missing {} times", missing_[k]);
-      AddToSchema(column, &found.schema);
+      found.schema.categorical.push_back(column.categorical);
       found.columns.push_back(column);
     }
     return found;
@@ -410,7 +390,10 @@ Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
     InferredColumn inferred = i == guess.column ? InferredColumn{.use = Use::kLabel}
                                                 : InferColumn(column, look, !schema.weight.empty());
     inferred.name = inferred.dense.name = inferred.categorical.name = column.name;
-    AddToSchema(inferred, &schema);
+    if (inferred.use == Use::kWeight) schema.weight = column.name;
+    if (inferred.use == Use::kDense) schema.dense.push_back(inferred.dense);
+    if (inferred.use == Use::kCategorical) schema.categorical.push_back(inferred.categorical);
+    if (inferred.use == Use::kIgnored) schema.ignored.push_back(column.name);
     AddNotes(column, inferred, &found);
     found.columns.push_back(std::move(inferred));
   }

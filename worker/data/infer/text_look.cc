@@ -16,14 +16,6 @@ constexpr size_t kMaxHeaderRecords = 1000;      // that are compared with the fi
 
 using Fields = std::vector<std::string_view>;
 
-// How records are written, from the beginning of a file.
-struct TextForm {
-  char separator = ',';
-  bool has_quotes = true;
-  bool has_header = true;
-  size_t fields = 0;  // of most records
-};
-
 // The share of records that have as many fields as most have.
 struct Regularity {
   size_t fields = 0;
@@ -57,7 +49,7 @@ bool IsNumber(std::string_view field) { return DoubleOf(field).has_value(); }
 
 // Whether the first record names columns: no field is a number or missing, none occurs twice, and
 // below them are numbers in some column, or never the same text.
-bool HasHeader(std::string_view text, const TextForm& form) {
+bool HasHeader(std::string_view text, const TextLook& form) {
   RecordScanner scanner(text, form.separator, form.has_quotes);
   Fields first, fields;
   if (!scanner.Next(&first)) return false;
@@ -86,9 +78,10 @@ bool HasHeader(std::string_view text, const TextForm& form) {
   return has_numbers || !recurs;
 }
 
+// Finds how records are written, from the beginning of a file: how many fields most of them have.
 // kUsage if it has no separator.
-Result<TextForm> GuessTextForm(std::string_view head, const std::string& file) {
-  TextForm best;
+Result<size_t> FindForm(std::string_view head, TextLook* look) {
+  size_t best_fields = 0;
   double best_score = 0;
   for (const char separator : {',', '\t', ';', '|', ' '}) {
     for (const bool has_quotes : {true, false}) {
@@ -100,18 +93,19 @@ Result<TextForm> GuessTextForm(std::string_view head, const std::string& file) {
       if (separator == ' ') score *= 0.5;
       if (score <= best_score) continue;
       best_score = score;
-      best = {.separator = separator, .has_quotes = has_quotes, .fields = found.fields};
+      best_fields = found.fields;
+      look->separator = separator;
+      look->has_quotes = has_quotes;
     }
   }
-  if (best_score == 0) {
+  if (best_fields == 0) {
     return UsageError(
         "\"{}\": no character separates fields (tried comma, tab, semicolon, | and blank); its "
-        "first "
-        "line is \"{}\"",
-        file, ShownField(head.substr(0, head.find('\n'))));
+        "first line is \"{}\"",
+        look->first_file, ShownField(head.substr(0, head.find('\n'))));
   }
-  best.has_header = HasHeader(head, best);
-  return best;
+  look->has_header = HasHeader(head, *look);
+  return best_fields;
 }
 
 class TextLooker {
@@ -124,11 +118,8 @@ class TextLooker {
     TextChunk head;
     ASSIGN_OR_RETURN(const bool has_text, first.Next(&head));
     if (!has_text) return UsageError("\"{}\" is empty", look_.first_file);
-    ASSIGN_OR_RETURN(const TextForm form, GuessTextForm(head.bytes, look_.first_file));
-    look_.separator = form.separator;
-    look_.has_quotes = form.has_quotes;
-    look_.has_header = form.has_header;
-    RETURN_IF_ERROR(CheckFirstLine(head.bytes, form));
+    ASSIGN_OR_RETURN(const size_t fields, FindForm(head.bytes, &look_));
+    RETURN_IF_ERROR(CheckFirstLine(head.bytes, fields));
     RETURN_IF_ERROR(NameColumns(head.bytes));
     RETURN_IF_ERROR(ReadFiles());
     if (look_.size.looked_at == 0) return NoSample();
@@ -136,24 +127,25 @@ class TextLooker {
   }
 
  private:
-  Status CheckFirstLine(std::string_view head, const TextForm& form) const {
-    RecordScanner scanner(head, form.separator, form.has_quotes);
+  // `most`: fields of most records.
+  Status CheckFirstLine(std::string_view head, size_t most) const {
+    RecordScanner scanner(head, look_.separator, look_.has_quotes);
     Fields fields;
     scanner.Next(&fields);
-    if (scanner.record().starts_with('#') && fields.size() != form.fields) {
+    if (scanner.record().starts_with('#') && fields.size() != most) {
       return UsageError(
           "\"{}\": line 1 begins with # and is no line of {} fields like the others: comments are "
           "not known; take it away (sed 1d)",
-          look_.first_file, form.fields);
+          look_.first_file, most);
     }
     const std::string_view rest = head.substr(std::min(head.find('\n'), head.size() - 1) + 1);
-    if (scanner.record().starts_with("# ") && form.has_header && HasHeader(rest, form)) {
+    if (scanner.record().starts_with("# ") && look_.has_header && HasHeader(rest, look_)) {
       return UsageError(
           "\"{}\": line 1 begins with # and line 2 looks like the header: comments are not known; "
           "take line 1 away (sed 1d), or its # if it is the header",
           look_.first_file);
     }
-    if (!form.has_header || IsUtf8(scanner.record())) return OkStatus();
+    if (!look_.has_header || IsUtf8(scanner.record())) return OkStatus();
     return UsageError(
         "\"{}\": the header is not UTF-8; is it Latin-1? iconv -f latin1 -t utf-8 converts a file",
         look_.first_file);

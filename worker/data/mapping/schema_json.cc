@@ -190,7 +190,7 @@ Result<Schema> SchemaFromJson(const json& object) {
 }
 
 Status CheckMappedAs(const Schema& mapped, const Schema& given) {
-  if (given.dense.empty() && given.categorical.empty()) return OkStatus();
+  if (!given.has_columns()) return OkStatus();
   if (!given.label.column.empty()) {
     RETURN_IF_ERROR(CheckSameKeys("label", JsonOf(mapped.label), JsonOf(given.label)));
   }

@@ -349,8 +349,7 @@ Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options)
     if (options.table_rows[table] > 0) continue;
     return UsageError("table {} has 0 rows: Criteo's tokens need one at least", table);
   }
-  const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
-  Schema schema = is_given ? options.schema : CriteoSchema(options);
+  Schema schema = options.schema.has_columns() ? options.schema : CriteoSchema(options);
   if (schema.dense.size() != kCriteoDense || schema.categorical.size() != kTables) {
     return UsageError(
         "section schema has {} dense and {} categorical columns, and Criteo data have {} and {}; "

@@ -61,7 +61,7 @@ class LibsvmFormat final : public TextFormat {
       line = line.substr(0, line.find('#'));
       if (line.find_first_not_of(kBlanks) != std::string_view::npos) {
         if (const auto fault = Add(line, has_label, raw)) {
-          TakeBack(raw);
+          raw->Truncate(raw->samples);
           faults.Add(begin, begin + fault->position, fault->message);
         }
       } else if (bytes[begin] != '#') {  // A line may be a comment.
@@ -131,16 +131,6 @@ class LibsvmFormat final : public TextFormat {
     }
   }
 
-  // Removes what a bad line has left.
-  void TakeBack(Batch* raw) const {
-    raw->dense.resize(raw->samples * schema_.dense.size());
-    raw->labels.resize(std::min(raw->labels.size(), raw->samples));
-    for (Bags& bags : raw->features) {
-      bags.ids.resize(bags.offsets.back());
-      bags.weights.resize(bags.offsets.back());
-    }
-  }
-
   const Schema schema_;
   const LabelReader label_;
   const bool needs_label_;
@@ -148,8 +138,7 @@ class LibsvmFormat final : public TextFormat {
 };
 
 Result<std::unique_ptr<TextFormat>> OpenLibsvm(const TextFormatOptions& options) {
-  const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
-  Schema schema = is_given ? options.schema : LibsvmSchema(options);
+  Schema schema = options.schema.has_columns() ? options.schema : LibsvmSchema(options);
   if (schema.categorical.size() > 1) {
     return UsageError(
         "section schema has {} categorical columns, and libsvm data have one, the bag of the "

@@ -119,9 +119,9 @@ class MovieLensFormat final : public TextFormat {
   MovieLensFormat() = default;
 
   Status SetSchema(const TextFormatOptions& options) {
-    const bool is_given = !options.schema.dense.empty() || !options.schema.categorical.empty();
-    schema_ =
-        is_given ? options.schema : MovieLensSchema(options, !users_.empty(), !movies_.empty());
+    schema_ = options.schema.has_columns()
+                  ? options.schema
+                  : MovieLensSchema(options, !users_.empty(), !movies_.empty());
     schema_.greatest_movie = options.schema.greatest_movie;
     std::vector<std::string> names = {"user", "item", "rating", "timestamp", "user_item"};
     names.insert(names.end(), users_.names().begin(), users_.names().end());

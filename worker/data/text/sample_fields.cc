@@ -223,15 +223,7 @@ std::optional<FieldFault> SampleFields::Add(std::span<const std::string_view> fi
     ++batch->samples;
     return std::nullopt;
   }
-  const size_t samples = batch->samples;
-  batch->dense.resize(samples * dense_.size());
-  if (label_) batch->labels.resize(samples);
-  if (weight_) batch->weights.resize(samples);
-  for (Bags& bags : batch->features) {
-    bags.offsets.resize(samples + 1);
-    bags.ids.resize(bags.offsets.back());
-    if (!bags.weights.empty()) bags.weights.resize(bags.ids.size());
-  }
+  batch->Truncate(batch->samples);
   return fault;
 }
 

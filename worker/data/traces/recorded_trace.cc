@@ -252,12 +252,7 @@ class RecordedTrace final : public TraceReader {
       }
       const uint64_t count = std::min(samples - read, have_ - taken_);
       for (size_t t = 0; t < step_.size(); ++t) {
-        for (uint64_t s = taken_; s < taken_ + count; ++s) {
-          Bags& to = (*features)[t];
-          const auto ids = step_[t].ids.begin();
-          to.ids.insert(to.ids.end(), ids + step_[t].offsets[s], ids + step_[t].offsets[s + 1]);
-          to.EndBag();
-        }
+        (*features)[t].Append(step_[t], taken_, taken_ + count);
       }
       taken_ += count;
       read += count;
