@@ -152,8 +152,6 @@ std::string DataDescription::ContentDigest() const {
   return fmt::format("{:016x}", XXH3_64bits(all.data(), all.size()));
 }
 
-std::string ColumnsJson(const DataColumns& columns) { return JsonLines(ColumnsValue(columns)); }
-
 std::string DataJson(const DataDescription& description) {
   ordered_json origins = ordered_json::array(), blocks = ordered_json::array();
   for (const DataOrigin& origin : description.origins) {

@@ -62,7 +62,4 @@ std::string DataJson(const DataDescription& description);
 // up to those of blocks.
 Result<DataDescription> ReadDataJson(std::string_view text);
 
-// The columns alone, as they stand in data.json.
-std::string ColumnsJson(const DataColumns& columns);
-
 }  // namespace rowhouse

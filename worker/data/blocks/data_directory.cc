@@ -216,7 +216,7 @@ Status DataWriter::OpenSamples() {
     return StatusFromErrno(errno, "write", samples_path_);
   }
   if (static_cast<uint64_t>(facts.st_size) < bytes()) {
-    return UsageError("{} has {} bytes, and {} were written to it: remove it to begin anew",
+    return UsageError("{} has {} bytes, and {} were written to it: remove what was begun",
                       samples_path_, facts.st_size, bytes());
   }
   if (::ftruncate(samples_, static_cast<off_t>(bytes())) != 0 ||
