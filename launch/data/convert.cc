@@ -15,6 +15,7 @@
 #include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
 #include "launch/figures/figure_text.h"
+#include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/cluster.h"
 #include "launch/model/last_save.h"
@@ -152,57 +153,51 @@ double Rate(const ConversionSummary& summary) {
   return seconds > 0 ? Count(summary.text_bytes) / seconds / 1e6 : 0.0;
 }
 
-std::string TextOf(const ConversionSummary& summary, const TextConversion& conversion) {
-  std::string text =
-      fmt::format("{}: {} samples in {}, {} ({:.1f} % of {} of text)\n", conversion.options.out,
-                  CountText(Count(summary.samples)), Counted(summary.blocks, "block"),
-                  BytesText(Count(summary.bytes)),
-                  100.0 * Count(summary.bytes) / std::max(1.0, Count(summary.text_bytes)),
-                  BytesText(Count(summary.text_bytes)));
+Figures FiguresOf(const ConversionSummary& summary, const TextConversion& conversion) {
+  const std::string& out = conversion.options.out;
+  Figures figures{.json = {{"out", out},
+                           {"samples", summary.samples},
+                           {"blocks", summary.blocks},
+                           {"bad_lines", summary.bad_lines},
+                           {"resumed_samples", summary.resumed_samples},
+                           {"text_bytes", summary.text_bytes},
+                           {"bytes", summary.bytes},
+                           {"first_pass_seconds", summary.first_pass_seconds},
+                           {"second_pass_seconds", summary.second_pass_seconds},
+                           {"mb_a_second", Rate(summary)},
+                           {"peak_memory_bytes", PeakMemoryBytes()},
+                           {"warnings", summary.warnings}}};
+  figures.Say("{}: {} samples in {}, {} ({:.1f} % of {} of text)\n", out,
+              CountText(Count(summary.samples)), Counted(summary.blocks, "block"),
+              BytesText(Count(summary.bytes)),
+              100.0 * Count(summary.bytes) / std::max(1.0, Count(summary.text_bytes)),
+              BytesText(Count(summary.text_bytes)));
   if (summary.resumed_samples > 0) {
-    text += fmt::format("  {} samples had been converted by an earlier call\n",
-                        CountText(Count(summary.resumed_samples)));
+    figures.Say("  {} samples had been converted by an earlier call\n",
+                CountText(Count(summary.resumed_samples)));
   }
-  text += fmt::format(
+  figures.Say(
       "  first pass {:.1f} s, second pass {:.1f} s, {:.0f} MB/s over both; {} of "
       "memory at most\n",
       summary.first_pass_seconds, summary.second_pass_seconds, Rate(summary),
       BytesText(Count(PeakMemoryBytes())));
-  const Schema& schema = conversion.format->schema();
+  nlohmann::ordered_json tokens = nlohmann::ordered_json::object();
   std::string dictionaries;
-  for (size_t column = 0; column < summary.tokens.size(); ++column) {
-    if (schema.categorical[column].ids != "dictionary") continue;
-    dictionaries +=
-        fmt::format("{}{} {}", dictionaries.empty() ? "" : ", ", schema.categorical[column].name,
-                    CountText(Count(summary.tokens[column])));
+  for (size_t k = 0; k < summary.tokens.size(); ++k) {
+    const CategoricalColumn& column = conversion.format->schema().categorical[k];
+    tokens[column.name] = summary.tokens[k];
+    if (column.ids != "dictionary") continue;
+    dictionaries += fmt::format("{}{} {}", dictionaries.empty() ? "" : ", ", column.name,
+                                CountText(Count(summary.tokens[k])));
   }
-  if (!dictionaries.empty()) text += fmt::format("  tokens in dictionaries: {}\n", dictionaries);
+  figures.json["tokens"] = std::move(tokens);
+  if (!dictionaries.empty()) figures.Say("  tokens in dictionaries: {}\n", dictionaries);
   if (summary.bad_lines > 0) {
-    text += fmt::format("  {} left out; the first:\n", Counted(summary.bad_lines, "bad line"));
-    for (const std::string& line : summary.bad_line_examples) text += "    " + line + "\n";
+    figures.Say("  {} left out; the first:\n", Counted(summary.bad_lines, "bad line"));
+    for (const std::string& line : summary.bad_line_examples) figures.Say("    {}\n", line);
   }
-  for (const std::string& warning : summary.warnings) text += "  note: " + warning + "\n";
-  return text;
-}
-
-std::string JsonOf(const ConversionSummary& summary, const TextConversion& conversion) {
-  nlohmann::ordered_json json = {{"out", conversion.options.out},
-                                 {"samples", summary.samples},
-                                 {"blocks", summary.blocks},
-                                 {"bad_lines", summary.bad_lines},
-                                 {"resumed_samples", summary.resumed_samples},
-                                 {"text_bytes", summary.text_bytes},
-                                 {"bytes", summary.bytes},
-                                 {"first_pass_seconds", summary.first_pass_seconds},
-                                 {"second_pass_seconds", summary.second_pass_seconds},
-                                 {"mb_a_second", Rate(summary)},
-                                 {"peak_memory_bytes", PeakMemoryBytes()},
-                                 {"warnings", summary.warnings}};
-  json["tokens"] = nlohmann::ordered_json::object();
-  for (size_t column = 0; column < summary.tokens.size(); ++column) {
-    json["tokens"][conversion.format->schema().categorical[column].name] = summary.tokens[column];
-  }
-  return JsonLines(json);
+  for (const std::string& warning : summary.warnings) figures.Say("  note: {}\n", warning);
+  return figures;
 }
 
 Status RunConvert(const CommandLine& command_line, const std::vector<std::string>& arguments,
@@ -236,8 +231,8 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
                       summary.status().message());
   }
   RETURN_IF_ERROR(summary.status());
-  return DeliverFigures(json, JsonOf(summary.value(), conversion),
-                        TextOf(summary.value(), conversion));
+  const Figures figures = FiguresOf(summary.value(), conversion);
+  return DeliverFigures(json, JsonLines(figures.json), FiguresAsText(figures));
 }
 
 REGISTER_MEMBER(AddDataCommand(

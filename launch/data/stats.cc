@@ -2,21 +2,16 @@
 // how unevenly they are looked up, what is missing (worker/data/blocks/id_statistics.h).
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "common/json_text.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/json_output.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/figures.h"
 #include "worker/data/blocks/id_statistics.h"
 #include "worker/data/mapping/preprocessing.h"
 
 namespace rowhouse {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Of a categorical column.
 struct ColumnStatistics {
@@ -98,83 +93,58 @@ Result<std::vector<ColumnStatistics>> MeasureColumns(const DataDirectory& data) 
   return columns;
 }
 
-ordered_json StatisticsJson(const DataDirectory& data, const std::vector<FloatStatistics>& floats,
-                            const std::vector<ColumnStatistics>& columns) {
-  ordered_json dense = ordered_json::array(), categorical = ordered_json::array();
-  for (size_t k = 1; k < floats.size(); ++k) {
-    dense.push_back({{"name", data.columns().dense[k - 1]},
-                     {"least", floats[k].least},
-                     {"most", floats[k].most},
-                     {"mean", floats[k].mean()},
-                     {"deviation", floats[k].deviation()},
-                     {"zeros", floats[k].zeros}});
-  }
-  for (size_t k = 0; k < columns.size(); ++k) {
-    const IdStatistics& ids = columns[k].ids;
-    categorical.push_back({{"name", data.columns().categorical[k]},
-                           {"rows", data.columns().rows[k]},
-                           {"lookups", ids.lookups},
-                           {"missing", columns[k].missing},
-                           {"distinct", std::round(ids.distinct)},
-                           {"seen_once", std::round(ids.seen_once)},
-                           {"top_0.1_percent", ids.top_permille},
-                           {"top_1_percent", ids.top_percent},
-                           {"top_10_percent", ids.top_tenth},
-                           {"zipf_exponent", ids.zipf_exponent},
-                           {"is_exact", ids.is_exact}});
-  }
-  return {{"samples", data.samples()},
-          {"label_mean", floats[0].mean()},
-          {"dense", std::move(dense)},
-          {"categorical", std::move(categorical)}};
-}
+std::string ShortText(double value) { return fmt::format("{:.4g}", value); }
+std::string ShareText(double share) { return fmt::format("{:.1f}", 100 * share); }
 
-std::string Percent(double share) { return fmt::format("{:.1f}", 100 * share); }
-
-std::string FloatsText(const DataDirectory& data, const std::vector<FloatStatistics>& floats) {
-  TextTable table = {.columns = {{"dense"},
-                                 {"least", true},
-                                 {"mean", true},
-                                 {"most", true},
-                                 {"deviation", true},
-                                 {"zeros %", true}},
-                     .rows = {}};
+FigureTable DenseTable(const DataDirectory& data, const std::vector<FloatStatistics>& floats) {
+  FigureTable table = {.key = "dense",
+                       .columns = {{"name", "dense"},
+                                   {"least", "least", &ShortText},
+                                   {"most", ""},
+                                   {"mean", "mean", &ShortText},
+                                   {"", "most", &ShortText},
+                                   {"deviation", "deviation", &ShortText},
+                                   {"zeros", ""},
+                                   {"", "zeros %", &ShareText}}};
   for (size_t k = 1; k < floats.size(); ++k) {
     const FloatStatistics& column = floats[k];
-    table.rows.push_back(
-        {data.columns().dense[k - 1], fmt::format("{:.4g}", column.least),
-         fmt::format("{:.4g}", column.mean()), fmt::format("{:.4g}", column.most),
-         fmt::format("{:.4g}", column.deviation()),
-         Percent(static_cast<double>(column.zeros) / static_cast<double>(column.count))});
+    table.rows.push_back({data.columns().dense[k - 1], column.least, column.most, column.mean(),
+                          column.most, column.deviation(), column.zeros,
+                          static_cast<double>(column.zeros) / static_cast<double>(column.count)});
   }
-  return TableAsText(table);
+  return table;
 }
 
-std::string ColumnsText(const DataDirectory& data, const std::vector<ColumnStatistics>& columns) {
-  TextTable table = {.columns = {{"categorical"},
-                                 {"rows", true},
-                                 {"ids", true},
-                                 {"once %", true},
-                                 {"missing %", true},
-                                 {"a sample", true},
-                                 {"top 0.1 %", true},
-                                 {"1 %", true},
-                                 {"10 %", true},
-                                 {"Zipf", true}},
-                     .rows = {}};
+FigureTable CategoricalTable(const DataDirectory& data,
+                             const std::vector<ColumnStatistics>& columns) {
+  FigureTable table = {.key = "categorical",
+                       .columns = {{"name", "categorical"},
+                                   {"rows", "rows", &CountText},
+                                   {"lookups", ""},
+                                   {"missing", ""},
+                                   {"distinct", ""},
+                                   {"seen_once", ""},
+                                   {"", "ids", &CountText},
+                                   {"", "once %", &ShareText},
+                                   {"", "missing %", &ShareText},
+                                   {"", "a sample", &FixedText<2>},
+                                   {"top_0.1_percent", "top 0.1 %", &ShareText},
+                                   {"top_1_percent", "1 %", &ShareText},
+                                   {"top_10_percent", "10 %", &ShareText},
+                                   {"zipf_exponent", "Zipf", &FixedText<2>},
+                                   {"is_exact", ""}}};
   const auto samples = static_cast<double>(data.samples());
   for (size_t k = 0; k < columns.size(); ++k) {
     const IdStatistics& ids = columns[k].ids;
-    table.rows.push_back({data.columns().categorical[k],
-                          CountText(static_cast<double>(data.columns().rows[k])),
+    table.rows.push_back({data.columns().categorical[k], data.columns().rows[k], ids.lookups,
+                          columns[k].missing, std::round(ids.distinct), std::round(ids.seen_once),
                           (ids.is_exact ? "" : "~") + CountText(ids.distinct),
-                          Percent(ids.distinct > 0 ? ids.seen_once / ids.distinct : 0.0),
-                          Percent(static_cast<double>(columns[k].missing) / samples),
-                          fmt::format("{:.2f}", static_cast<double>(ids.lookups) / samples),
-                          Percent(ids.top_permille), Percent(ids.top_percent),
-                          Percent(ids.top_tenth), fmt::format("{:.2f}", ids.zipf_exponent)});
+                          ids.distinct > 0 ? ids.seen_once / ids.distinct : 0.0,
+                          static_cast<double>(columns[k].missing) / samples,
+                          static_cast<double>(ids.lookups) / samples, ids.top_permille,
+                          ids.top_percent, ids.top_tenth, ids.zipf_exponent, ids.is_exact});
   }
-  return TableAsText(table);
+  return table;
 }
 
 Status RunStats(const CommandLine& command_line, const std::vector<std::string>& arguments,
@@ -183,15 +153,17 @@ Status RunStats(const CommandLine& command_line, const std::vector<std::string>&
                    OpenDataArgument("stats", arguments, settings));
   ASSIGN_OR_RETURN(const std::vector<FloatStatistics> floats, MeasureFloats(*data));
   ASSIGN_OR_RETURN(const std::vector<ColumnStatistics> columns, MeasureColumns(*data));
-  std::string text = fmt::format("{} samples, mean label {:.4f}\n{}",
-                                 CountText(static_cast<double>(data->samples())), floats[0].mean(),
-                                 FloatsText(*data, floats));
-  text += ColumnsText(*data, columns);
-  text +=
+  Figures figures;
+  figures.json["samples"] = data->samples();
+  figures.json["label_mean"] = floats[0].mean();
+  figures.Say("{} samples, mean label {:.4f}\n", CountText(static_cast<double>(data->samples())),
+              floats[0].mean());
+  figures.Add(DenseTable(*data, floats));
+  figures.Add(CategoricalTable(*data, columns));
+  figures.Append(
       "ids: different ones, once: those seen once, ~: estimated, to 0.3 %; a sample: ids of one;\n"
-      "top: percent of lookups of the ids looked up most; Zipf: exponent of counts over ranks\n";
-  return DeliverFigures(command_line.Value(kJsonFlag),
-                        DumpJson(StatisticsJson(*data, floats, columns), 1) + "\n", text);
+      "top: percent of lookups of the ids looked up most; Zipf: exponent of counts over ranks\n");
+  return DeliverFigures(command_line.Value(kJsonFlag), figures, 1);
 }
 
 REGISTER_MEMBER(AddDataCommand({"stats", "DIR",
