@@ -1,17 +1,23 @@
 // rowhouse data stats DIR: what each column of data in the binary form looks like: how many ids,
-// how unevenly they are looked up, what is missing (worker/data/blocks/id_statistics.h).
+// how unevenly they are looked up, what is missing. Exact, in bounded memory: ids beyond it are
+// counted in files below TMPDIR.
 #include <algorithm>
 #include <cmath>
 
+#include "common/temporary_directory.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/data/data_verb.h"
 #include "launch/figures/figure_text.h"
 #include "launch/figures/figures.h"
 #include "worker/data/blocks/id_statistics.h"
+#include "worker/data/convert/token_counts.h"
 #include "worker/data/mapping/preprocessing.h"
 
 namespace rowhouse {
 namespace {
+
+constexpr const char* kTemporary = "rowhouse-stats";
+constexpr uint64_t kMemoryOfColumn = uint64_t{64} << 20;  // of each that is counted at a time
 
 // Of a categorical column.
 struct ColumnStatistics {
@@ -38,25 +44,31 @@ struct FloatStatistics {
   }
 };
 
-// `has_missing_row`: samples without a token look up row 0.
+// `has_missing_row`: samples without a token look up row 0. Ids that do not fit into memory are
+// counted in files of `directory`.
 Result<ColumnStatistics> MeasureColumn(const DataDirectory& data, size_t column,
-                                       bool has_missing_row) {
+                                       bool has_missing_row, const std::string& directory) {
   ColumnStatistics statistics;
-  IdStatisticsCollector ids;
+  std::vector<std::unique_ptr<TokenCounts>> ids;
+  ids.push_back(std::make_unique<TokenCounts>(1, fmt::format("{}/ids-{}", directory, column),
+                                              kMemoryOfColumn));
   Bags bags;
-  do {
-    statistics.missing = 0;
-    for (size_t block = 0; block < data.blocks(); ++block) {
-      bags.clear();
-      RETURN_IF_ERROR(data.AppendBags(block, column, &bags));
-      ids.Add(bags.ids);
-      for (size_t s = 0; s < bags.samples(); ++s) {
-        const uint32_t begin = bags.offsets[s], end = bags.offsets[s + 1];
-        statistics.missing += begin == end || (has_missing_row && bags.ids[begin] == 0);
-      }
+  for (size_t block = 0; block < data.blocks(); ++block) {
+    bags.clear();
+    RETURN_IF_ERROR(data.AppendBags(block, column, &bags));
+    RETURN_IF_ERROR(ids[0]->Add(0, bags.ids, 0));
+    for (size_t s = 0; s < bags.samples(); ++s) {
+      const uint32_t begin = bags.offsets[s], end = bags.offsets[s + 1];
+      statistics.missing += begin == end || (has_missing_row && bags.ids[begin] == 0);
     }
-  } while (ids.EndPass());
-  statistics.ids = ids.Statistics();
+  }
+  RETURN_IF_ERROR(ids[0]->Finish());
+  IdsByCount ids_by_count;
+  RETURN_IF_ERROR(TokenCounts::ForEachToken(ids, 0, [&](const TokenCount& id) {
+    ++ids_by_count[id.count];
+    return OkStatus();
+  }));
+  statistics.ids = StatisticsOf(ids_by_count);
   return statistics;
 }
 
@@ -82,12 +94,14 @@ Result<std::vector<ColumnStatistics>> MeasureColumns(const DataDirectory& data) 
   if (Preprocessing::IsIn(data.path())) {
     ASSIGN_OR_RETURN(preprocessing, Preprocessing::Open(data.path()));
   }
+  TemporaryDirectory::RemoveLeftOver(kTemporary);
+  ASSIGN_OR_RETURN(const auto directory, TemporaryDirectory::Make(kTemporary));
   std::vector<ColumnStatistics> columns(data.columns().categorical.size());
   RETURN_IF_ERROR(ForEachOnAllCores(columns.size(), [&](size_t k) -> Status {
     const bool has_missing_row = preprocessing != nullptr &&
                                  k < preprocessing->schema().categorical.size() &&
                                  preprocessing->schema().categorical[k].missing_row;
-    ASSIGN_OR_RETURN(columns[k], MeasureColumn(data, k, has_missing_row));
+    ASSIGN_OR_RETURN(columns[k], MeasureColumn(data, k, has_missing_row, directory->path()));
     return OkStatus();
   }));
   return columns;
@@ -136,13 +150,14 @@ FigureTable CategoricalTable(const DataDirectory& data,
   const auto samples = static_cast<double>(data.samples());
   for (size_t k = 0; k < columns.size(); ++k) {
     const IdStatistics& ids = columns[k].ids;
+    const auto distinct = static_cast<double>(ids.distinct);
     table.rows.push_back({data.columns().categorical[k], data.columns().rows[k], ids.lookups,
-                          columns[k].missing, std::round(ids.distinct), std::round(ids.seen_once),
-                          (ids.is_exact ? "" : "~") + CountText(ids.distinct),
-                          ids.distinct > 0 ? ids.seen_once / ids.distinct : 0.0,
+                          columns[k].missing, distinct, static_cast<double>(ids.seen_once),
+                          distinct,
+                          distinct > 0 ? static_cast<double>(ids.seen_once) / distinct : 0.0,
                           static_cast<double>(columns[k].missing) / samples,
                           static_cast<double>(ids.lookups) / samples, ids.top_permille,
-                          ids.top_percent, ids.top_tenth, ids.zipf_exponent, ids.is_exact});
+                          ids.top_percent, ids.top_tenth, ids.zipf_exponent, true});
   }
   return table;
 }
@@ -161,7 +176,7 @@ Status RunStats(const CommandLine& command_line, const std::vector<std::string>&
   figures.Add(DenseTable(*data, floats));
   figures.Add(CategoricalTable(*data, columns));
   figures.Append(
-      "ids: different ones, once: those seen once, ~: estimated, to 0.3 %; a sample: ids of one;\n"
+      "ids: different ones, once: those seen once; a sample: ids of one;\n"
       "top: percent of lookups of the ids looked up most; Zipf: exponent of counts over ranks\n");
   return DeliverFigures(command_line.Value(kJsonFlag), figures, 1);
 }
