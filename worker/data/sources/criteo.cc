@@ -22,6 +22,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "common/numpy_random.h"
 #include "worker/data/convert/prepared_text.h"
@@ -104,20 +105,19 @@ bool ParseAll(std::string_view text, int radix, Number* value) {
   return text.empty() || (error == std::errc() && stop == end);
 }
 
-Status FieldError(std::string_view line, std::string_view field, size_t number,
-                  std::string_view expected) {
-  return UsageError("{}: {} is \"{}\", expected {}; mend or remove the line",
-                    field.data() - line.data() + 1, FieldName(number), ShownField(field), expected);
+LineFault BadField(std::string_view line, std::string_view field, size_t number,
+                   std::string_view expected) {
+  return {static_cast<size_t>(field.data() - line.data()),
+          fmt::format("{} is \"{}\", expected {}", FieldName(number), ShownField(field), expected)};
 }
 
-Status FieldCountError(std::string_view line, size_t column, bool has_label) {
+LineFault WrongFieldCount(std::string_view line, size_t position, bool has_label) {
   const auto tabs = std::count(line.begin(), line.end(), '\t');
-  return UsageError(
-      "{}: the line has {} fields, expected {} separated by tabs ({}{} integers, "
-      "{} hexadecimal tokens, of which any but the label may be empty); mend or "
-      "remove the line",
-      column, tabs + 1, kCriteoFields - !has_label, has_label ? "label, " : "", kCriteoDense,
-      kTables);
+  return {position,
+          fmt::format("the line has {} fields, expected {} separated by tabs ({}{} integers, {} "
+                      "hexadecimal tokens, of which any but the label may be empty)",
+                      tabs + 1, kCriteoFields - !has_label, has_label ? "label, " : "",
+                      kCriteoDense, kTables)};
 }
 
 // The value of a hexadecimal digit; 255: it is none.
@@ -133,9 +133,8 @@ constexpr std::array<uint8_t, 256> kHexValues = [] {
 }();
 
 // `line`: without its line end; without has_label, without the label and its tab (Criteo's own test
-// file), and the label is then 0. A kUsage message starts with the 1-based byte column of the
-// mistake, so that the caller makes "FILE:LINE:COLUMN" of it.
-Status ParseCriteoLine(std::string_view line, bool has_label, CriteoLine* out) {
+// file), and the label is then 0.
+std::optional<LineFault> ParseCriteoLine(std::string_view line, bool has_label, CriteoLine* out) {
   *out = CriteoLine();
   const char* begin = line.data();
   const char* const line_end = begin + line.size();
@@ -144,22 +143,22 @@ Status ParseCriteoLine(std::string_view line, bool has_label, CriteoLine* out) {
     const char* const end = std::find(begin, line_end, '\t');
     const std::string_view field(begin, static_cast<size_t>(end - begin));
     if ((end == line_end) != is_last) {
-      return FieldCountError(line, static_cast<size_t>(end - line.data()) + 1, has_label);
+      return WrongFieldCount(line, static_cast<size_t>(end - line.data()), has_label);
     }
     if (number == 0) {
-      if (field != "0" && field != "1") return FieldError(line, field, number, "0 or 1");
+      if (field != "0" && field != "1") return BadField(line, field, number, "0 or 1");
       out->label = field == "1";
     } else if (number <= kCriteoDense) {
       if (!ParseAll(field, 10, &out->integers[number - 1])) {
-        return FieldError(line, field, number, "nothing or an integer of 32 bits");
+        return BadField(line, field, number, "nothing or an integer of 32 bits");
       }
       out->missing |= static_cast<uint32_t>(field.empty()) << (number - 1);
     } else if (field.size() > 8 || !ParseAll(field, 16, &out->tokens[number - 1 - kCriteoDense])) {
-      return FieldError(line, field, number, "nothing or up to 8 hexadecimal digits");
+      return BadField(line, field, number, "nothing or up to 8 hexadecimal digits");
     }
     if (!is_last) begin = end + 1;
   }
-  return OkStatus();
+  return std::nullopt;
 }
 
 // The line that begins at `begin` and ends with a line end before `end`: the same as
@@ -287,12 +286,14 @@ class CriteoFormat final : public TextFormat {
     const bool has_label = needs_label_ || HasLabel(*chunk.first_record);
     Filler filler(raw, lines, leaves_empty_);
     CriteoLine line;
-    for (uint64_t number = chunk.first_line; at < end; ++number) {
+    BadRecords faults(chunk, bad);
+    while (at < end) {
       const char* next = ReadCriteoLine(at, end, has_label, &line);
       bool is_good = true;
       if (next == nullptr) {
         const char* const line_end = std::find(at, end, '\n');
-        is_good = Judge(chunk, number, std::string_view(at, line_end), has_label, &line, bad);
+        const auto position = static_cast<size_t>(at - chunk.bytes.data());
+        is_good = Judge(std::string_view(at, line_end), position, has_label, &line, &faults);
         next = line_end + (line_end != end);
       }
       const bool is_dropped = draws && draws->NextDouble() < sub_sample_rate_ && line.label == 0;
@@ -310,22 +311,17 @@ class CriteoFormat final : public TextFormat {
     return std::ranges::count(first, '\t') + 1 != kCriteoFields - 1;
   }
 
-  // The line as ParseCriteoLine reads it; a bad one is noted.
-  bool Judge(const TextChunk& chunk, uint64_t number, std::string_view text, bool has_label,
-             CriteoLine* line, std::vector<BadLine>* bad) const {
+  // The line, which is at `position` of the chunk, as ParseCriteoLine reads it; a bad one is noted.
+  static bool Judge(std::string_view text, size_t position, bool has_label, CriteoLine* line,
+                    BadRecords* faults) {
     if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.empty()) {
-      bad->push_back({number, fmt::format("{}:{}:1: the line is empty and others follow; remove it",
-                                          chunk.file_name, number)});
+      faults->AddEmpty(position);
       return false;
     }
-    if (const Status status = ParseCriteoLine(text, has_label, line); !status.ok()) {
-      const std::string guess = number == 1 ? GuessOfText(text) : "";
-      bad->push_back(
-          {number, fmt::format("{}:{}:{}{}", chunk.file_name, number, status.message(), guess)});
-      return false;
-    }
-    return true;
+    const std::optional<LineFault> fault = ParseCriteoLine(text, has_label, line);
+    if (fault) faults->Add(position, position + fault->position, fault->message);
+    return !fault;
   }
 
   const Schema schema_;
@@ -361,7 +357,7 @@ Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options)
 
 bool LooksLikeCriteo(const std::string&, std::string_view line) {
   CriteoLine parsed;
-  return ParseCriteoLine(line, true, &parsed).ok();
+  return !ParseCriteoLine(line, true, &parsed);
 }
 
 REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate},

@@ -73,11 +73,6 @@ class LibsvmFormat final : public TextFormat {
   }
 
  private:
-  struct Fault {
-    size_t position;  // in the line
-    std::string message;
-  };
-
   static bool HasLabel(std::string_view first) {
     size_t at = 0;
     return NextWord(first.substr(0, first.find('#')), &at).find(':') == std::string_view::npos;
@@ -90,14 +85,14 @@ class LibsvmFormat final : public TextFormat {
     return line.substr(begin, *at - begin);
   }
 
-  std::optional<Fault> Add(std::string_view line, bool has_label, Batch* raw) const {
+  std::optional<LineFault> Add(std::string_view line, bool has_label, Batch* raw) const {
     size_t at = 0;
     if (has_label) {
       const std::string_view word = NextWord(line, &at);
       const std::optional<float> label = label_.Of(word);
       if (!label) {
-        return Fault{at - word.size(), fmt::format("the label is \"{}\", expected {}",
-                                                   ShownField(word), label_.expected())};
+        return LineFault{at - word.size(), fmt::format("the label is \"{}\", expected {}",
+                                                       ShownField(word), label_.expected())};
       }
       raw->labels.push_back(*label);
     }
@@ -110,7 +105,7 @@ class LibsvmFormat final : public TextFormat {
       const std::optional<float> value =
           colon == std::string_view::npos ? 1.0f : FloatOf(word.substr(colon + 1));
       if (!index || !value) {
-        return Fault{
+        return LineFault{
             at - word.size(),
             fmt::format("a feature is \"{}\", expected INDEX:VALUE, an integer and a number",
                         ShownField(word))};

@@ -60,6 +60,29 @@ Status CheckNames(const Schema& schema, const std::vector<std::string>& names,
   return OkStatus();
 }
 
+// What a text seems to be, as the rest of an error of its first line: "; the file looks like
+// comma-separated values with a header (age, city, ...): describe it in section schema ...", or "".
+// `first_record`: without its line end.
+std::string GuessOfText(std::string_view first_record) {
+  constexpr std::string_view kSeparators = ",\t;|";
+  constexpr std::array kNames = {"comma-separated values", "tab-separated values",
+                                 "semicolon-separated values", "values separated by |"};
+  size_t best = 0;
+  const auto count = [&](size_t i) { return std::ranges::count(first_record, kSeparators[i]); };
+  for (size_t i = 1; i < kSeparators.size(); ++i) best = count(i) > count(best) ? i : best;
+  if (count(best) == 0) return "";
+  bool has_header = true;  // no field is a number
+  for (size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
+    end = first_record.find(kSeparators[best], begin);
+    const std::string_view field = first_record.substr(begin, end - begin);
+    has_header = has_header && !field.empty() && !DoubleOf(field);
+  }
+  return fmt::format(
+      "; the file looks like {} {} ({}); `rowhouse data infer` writes the section schema of the "
+      "YAML file for it",
+      kNames[best], has_header ? "with a header" : "without a header", ShownField(first_record));
+}
+
 }  // namespace
 
 Result<LabelReader> LabelReader::Make(const LabelRule& rule) {
@@ -225,26 +248,6 @@ std::optional<FieldFault> SampleFields::Add(std::span<const std::string_view> fi
   }
   batch->Truncate(batch->samples);
   return fault;
-}
-
-std::string GuessOfText(std::string_view first_record) {
-  constexpr std::string_view kSeparators = ",\t;|";
-  constexpr std::array kNames = {"comma-separated values", "tab-separated values",
-                                 "semicolon-separated values", "values separated by |"};
-  size_t best = 0;
-  const auto count = [&](size_t i) { return std::ranges::count(first_record, kSeparators[i]); };
-  for (size_t i = 1; i < kSeparators.size(); ++i) best = count(i) > count(best) ? i : best;
-  if (count(best) == 0) return "";
-  bool has_header = true;  // no field is a number
-  for (size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
-    end = first_record.find(kSeparators[best], begin);
-    const std::string_view field = first_record.substr(begin, end - begin);
-    has_header = has_header && !field.empty() && !DoubleOf(field);
-  }
-  return fmt::format(
-      "; the file looks like {} {} ({}); `rowhouse data infer` writes the section schema of the "
-      "YAML file for it",
-      kNames[best], has_header ? "with a header" : "without a header", ShownField(first_record));
 }
 
 uint64_t BadRecords::LineOf(size_t position) {

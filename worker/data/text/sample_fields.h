@@ -88,10 +88,11 @@ class SampleFields {
   std::vector<Token> tokens_;
 };
 
-// What a text seems to be, as the rest of an error of its first line: "; the file looks like
-// comma-separated values with a header (age, city, ...): describe it in section schema ...", or "".
-// `first_record`: without its line end.
-std::string GuessOfText(std::string_view first_record);
+// What is wrong with a line, and at which of its bytes.
+struct LineFault {
+  size_t position = 0;
+  std::string message;
+};
 
 // Bad records of a chunk as messages: "FILE:LINE:COLUMN: what is wrong; mend or remove the line".
 class BadRecords {
