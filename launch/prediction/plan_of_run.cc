@@ -11,6 +11,7 @@
 #include "launch/settings/strategy_settings.h"
 #include "sharding/plans/plan_load.h"
 #include "sharding/plans/plan_maker.h"
+#include "sharding/plans/strategy.h"
 
 namespace rowhouse {
 namespace {
@@ -109,6 +110,19 @@ std::vector<double> LookupsOfTables(const Settings& settings) {
   return lookups;
 }
 
+Status CheckNeedsNoCounts(const Settings& settings) {
+  std::vector<std::string> names = settings.embedding.strategies;  // "": that of the run
+  names.push_back(settings.sharding.strategy);
+  for (const std::string& name : names) {
+    if (!ShardingStrategies().DeclarationOf(name).needs_counts) continue;
+    return UsageError(
+        "strategy {} needs to know which rows are hot: count them by rowhouse plan --count_ids "
+        "--out=FILE, and give --access_counts=FILE",
+        name);
+  }
+  return OkStatus();
+}
+
 Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                               const AccessCounts* measured) {
   PlanOptions options{.shards = nodes * shards_per_node,
@@ -129,6 +143,7 @@ Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t nodes, uint32_t
     }
   }
   options.lookups = LookupsOfTables(settings);
+  if (options.accesses == nullptr) RETURN_IF_ERROR(CheckNeedsNoCounts(settings));
   return MakePlan(settings.embedding, options);
 }
 
@@ -138,8 +153,9 @@ Result<PlanFile> ReadPlanOf(const Settings& settings) {
   const std::string given = "--plan=" + settings.sharding.plan;
   ASSIGN_OR_RETURN(const std::string text, ReadNamedFile(given, settings.sharding.plan));
   Result<PlanFile> file = ReadPlanFile(text, settings.embedding.physical);
-  if (!file.ok()) return file.status().Annotate(given);
-  return file;
+  if (file.ok()) return file;
+  return UsageError("{}: {}; rowhouse plan --out=FILE makes another", given,
+                    file.status().message());
 }
 
 Result<AccessCounts> ReadAccessCounts(const std::string& path, const std::string& flag) {
@@ -148,8 +164,9 @@ Result<AccessCounts> ReadAccessCounts(const std::string& path, const std::string
   const Result<JsonText> json = ReadJsonText(text);
   if (!json.ok()) return json.status().Annotate(given);
   Result<AccessCounts> counts = AccessCounts::FromJson(json.value().value);
-  if (!counts.ok()) return counts.status().Annotate(given);
-  return counts;
+  if (counts.ok()) return counts;
+  return UsageError("{}: {}; rowhouse plan --count_ids --out=FILE makes them", given,
+                    counts.status().message());
 }
 
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,

@@ -90,8 +90,7 @@ nlohmann::json AccessCounts::ToJson() const {
 
 Result<AccessCounts> AccessCounts::FromJson(const nlohmann::json& json) {
   const auto refuse = [](const Status& status) {
-    return UsageError("access counts: {}; they are made by rowhouse plan --count_ids",
-                      status.message());
+    return UsageError("access counts: {}", status.message());
   };
   // The version first: a newer one may have keys that nobody here knows.
   if (!json.is_object() || !json.contains("access_counts_version")) {

@@ -64,7 +64,7 @@ ordered_json WithNames(const json& plan, const std::vector<TableSpec>& tables) {
 
 // The tables of the file are those of the model, one by one; the first difference, by name.
 Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables) {
-  constexpr const char* kMakeAnother = "it is of another config: make one by rowhouse plan --out";
+  constexpr const char* kOfAnother = "it is of another config";
   const json& list = text.value.at("tables");
   RETURN_IF_ERROR(CheckJsonList(list, "tables"));
   std::unordered_map<std::string_view, const TableSpec*> of_model;
@@ -82,18 +82,18 @@ Status CompareTables(const JsonText& text, const std::vector<TableSpec>& tables)
     listed.insert(name);
     const auto found = of_model.find(name);
     if (found == of_model.end()) {
-      return UsageError("table \"{}\" of the plan is none of this model's; {}", name, kMakeAnother);
+      return UsageError("table \"{}\" of the plan is none of this model's; {}", name, kOfAnother);
     }
     const ordered_json mine = TableToJson(*found->second);
     for (const auto& [key, value] : mine.items()) {
       if (from.contains(key) && from.at(key) == json(value)) continue;
       return UsageError("table \"{}\": {} is {} in the plan, {} in this model; {}", name, key,
-                        ShownJson(from.value(key, json())), DumpJson(value), kMakeAnother);
+                        ShownJson(from.value(key, json())), DumpJson(value), kOfAnother);
     }
   }
   for (const TableSpec& table : tables) {
     if (!listed.contains(table.name)) {
-      return UsageError("the plan says nothing of table \"{}\"; {}", table.name, kMakeAnother);
+      return UsageError("the plan says nothing of table \"{}\"; {}", table.name, kOfAnother);
     }
   }
   if (list.size() != tables.size()) {
@@ -115,7 +115,7 @@ Result<std::string> ReadName(const json& from) {
 Result<PlanFile> Read(const JsonText& text, const std::vector<TableSpec>& tables) {
   const json& from = text.value;
   if (!from.is_object() || !from.contains("rowhouse_plan")) {
-    return UsageError("is no plan: there is no \"rowhouse_plan\"; make one by rowhouse plan --out");
+    return UsageError("is no plan: there is no \"rowhouse_plan\"");
   }
   ASSIGN_OR_RETURN(const uint64_t format,
                    ReadJsonNumber(from.at("rowhouse_plan"), "rowhouse_plan", INT32_MAX));

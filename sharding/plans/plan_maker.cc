@@ -165,8 +165,8 @@ Status CheckPoolingOnShards(const EmbeddingTables& tables, const Plan& plan) {
       const std::string why = WhyNotPooledOnShards(tables, feature, part, plan);
       if (why.empty()) continue;
       return UsageError(
-          "table \"{}\": its bags cannot be pooled on the shards: {}; give it pool_on: workers in "
-          "the config, or all tables --pool_on=workers",
+          "table \"{}\": its bags cannot be pooled on the shards: {}; give it, or all tables, "
+          "pool_on: workers",
           feature.table.name, why);
     }
   }

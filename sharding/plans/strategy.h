@@ -70,6 +70,7 @@ class ShardingStrategy {
 struct StrategyDeclaration {
   bool divides_tables = false;     // every table, into about a slice for each shard
   bool copies_to_workers = false;  // tables whole, to every worker
+  bool needs_counts = false;       // StrategyRequest::accesses
   // Planners try it first, however few plans they may try, and say how much better theirs is.
   bool is_baseline = false;
 };

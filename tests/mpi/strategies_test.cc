@@ -360,7 +360,7 @@ cluster: {pool_on: shards, ps: 2, shards: 2}
   ASSERT_TRAINED(
       train("in_order.yaml", {"--model_dir=" + dir_ / "second", "--strategy=table_wise_lpt"}));
   EXPECT_REFUSED(RunPlanStrategies({"--measured=" + dir_ / "second"}),
-                 AllOf(HasSubstr("pooling_sum: exact"), HasSubstr("--pool_on=workers")));
+                 AllOf(HasSubstr("pooling_sum: exact"), HasSubstr("pool_on: workers")));
   const ProcessResult by_workers =
       RunPlanStrategies({"--measured=" + dir_ / "second", "--pool_on=workers"});
   EXPECT_EQ(by_workers.exit_code, 0) << by_workers.Describe();

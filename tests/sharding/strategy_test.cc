@@ -377,7 +377,7 @@ TEST(SkewAware, WithoutCountsIsRefusedInWords) {
         .status()
         .message();
   };
-  EXPECT_THAT(refusal(nullptr), HasSubstr("rowhouse plan --count_ids"));
+  EXPECT_THAT(refusal(nullptr), HasSubstr("needs access counts"));
   const AccessCounts of_nothing;
   EXPECT_THAT(refusal(&of_nothing), HasSubstr("nothing about table \"t0\""));
   const AccessCounts of_others = CountsByRank(StrategyModel({99}, 4).physical);
@@ -412,7 +412,7 @@ TEST(AccessCounts, SurviveJsonAndRefuseNonsense) {
   ASSERT_OK(again);
   EXPECT_EQ(again.value(), counts);
   EXPECT_THAT(AccessCounts::FromJson({{"x", 1}}).status().message(),
-              HasSubstr("rowhouse plan --count_ids"));
+              HasSubstr("access_counts_version"));
   nlohmann::json json = counts.ToJson();
   json["tables"][0]["ranges"].push_back(1);
   EXPECT_THAT(AccessCounts::FromJson(json).status().message(),

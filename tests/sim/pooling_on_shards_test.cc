@@ -198,7 +198,7 @@ TEST(PoolingOnShardsRefused, WhatWouldChangeBitsIsRefusedByName) {
   const auto nothing = [](LogicalTable&) {};
   EXPECT_THAT(Refusal(plain, "row_wise", nothing),
               AllOf(HasSubstr("table \"a\": its bags cannot be pooled on the shards"),
-                    HasSubstr("pooling_sum: exact"), HasSubstr("--pool_on=workers")));
+                    HasSubstr("pooling_sum: exact"), HasSubstr("pool_on: workers")));
   EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pooling_sum = "exact"; }), "");
   EXPECT_EQ(Refusal(plain, "row_wise", [](LogicalTable& t) { t.pooling = "max"; }), "");
   EXPECT_EQ(Refusal(plain, "table_wise_lpt", nothing), "");

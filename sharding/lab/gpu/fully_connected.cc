@@ -282,7 +282,7 @@ Result<MeasuredProducts> MeasuredProducts::FromCsv(std::string_view csv, const s
   if (!columns) return UsageError("{}: empty; expected a CSV of measured matrix products", name);
   if (measured.empty()) {
     return UsageError(
-        "{}: no kernel_name begins with \"{}\" ({} lines have others); say --kernel_prefix=P", name,
+        "{}: no kernel_name begins with \"{}\" ({} lines have others); give another prefix", name,
         kernel_prefix, others);
   }
   return Make(measured);

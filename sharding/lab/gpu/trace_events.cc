@@ -24,7 +24,7 @@ std::string PlaceOf(std::string_view text, size_t byte) {
 
 Result<Json> ParseTrace(std::string_view text, const std::string& file) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    return UsageError("{}: empty; expected a profile of PyTorch or of train --profile", file);
+    return UsageError("{}: empty; expected a profile of PyTorch or of a rowhouse run", file);
   }
   bool is_too_deep = false;
   const auto keep = [&](int depth, Json::parse_event_t, Json&) {

@@ -145,10 +145,10 @@ Status PlanChoice::TryStrategies() {
   std::ranges::stable_partition(names,
                                 [&](const auto& name) { return declared(name).is_baseline; });
   for (const std::string& name : names) {
-    const auto [divides, copies, is_baseline] = declared(name);
-    if (tried_ >= most_tried_ && !is_baseline) continue;
-    if (divides && (!options_.may_split || physical * shards_ > kMaxSlices)) continue;
-    if (copies && !options_.may_replicate) continue;
+    const StrategyDeclaration& strategy = declared(name);
+    if (tried_ >= most_tried_ && !strategy.is_baseline) continue;
+    if (strategy.divides_tables && (!options_.may_split || physical * shards_ > kMaxSlices)) continue;
+    if (strategy.copies_to_workers && !options_.may_replicate) continue;
     PlanOptions made{.shards = shards_, .strategy = name, .options = {}, .capacities = {}};
     made.options.hot_rows = options_.hot_rows;
     made.accesses = workload_.accesses.get();
@@ -160,7 +160,7 @@ Status PlanChoice::TryStrategies() {
     });
     if (is_allowed) {
       RETURN_IF_ERROR(Try(plan.value(), name));
-      if (is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
+      if (strategy.is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
     }
     if (!options_.may_pool_on_shards) continue;
     for (const bool only_where_better : {true, false}) {
@@ -169,7 +169,7 @@ Status PlanChoice::TryStrategies() {
           pooled.tables(), [](const TableParts& table) { return table.placement.pools_on_shards; });
       if (!is_any) continue;
       RETURN_IF_ERROR(Try(pooled, name + ", pooled on shards"));
-      if (is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
+      if (strategy.is_baseline) least_ms_of_lpt_ = std::min(least_ms_of_lpt_, last_ms_);
     }
   }
   return OkStatus();

@@ -103,9 +103,7 @@ class SkewAware final : public ShardingStrategy {
 
   Result<Placed> Place(const StrategyRequest& request) const override {
     if (request.accesses == nullptr) {
-      return UsageError(
-          "strategy skew_aware needs to know which rows are hot: count them by rowhouse plan "
-          "--count_ids --out=FILE, and give --access_counts=FILE");
+      return UsageError("strategy skew_aware needs access counts, which say what rows are hot");
     }
     std::vector<const TableAccesses*> accesses;
     for (const TableSpec& table : request.tables) {
@@ -160,7 +158,8 @@ class SkewAware final : public ShardingStrategy {
   }
 };
 
-REGISTER_MEMBER(AddShardingStrategy<SkewAware>("skew_aware", {.divides_tables = true}));
+REGISTER_MEMBER(AddShardingStrategy<SkewAware>("skew_aware",
+                                               {.divides_tables = true, .needs_counts = true}));
 
 }  // namespace
 }  // namespace rowhouse
