@@ -122,8 +122,8 @@ Status PlanRun(const Settings& settings, const PlanRequest& request) {
     ASSIGN_OR_RETURN(file.plan, PlanOf(settings, file.ps, file.shards_per_ps, counted));
   }
   const std::vector<TableSpec>& tables = settings.embedding.physical;
-  const std::vector<TableTraffic> traffic =
-      TrafficOf(settings.embedding, file.plan, StepShapeOf(settings, workers), counted);
+  ASSIGN_OR_RETURN(const std::vector<TableTraffic> traffic,
+                   TrafficOfRun(settings, file.plan, workers, counted));
   return Deliver(request, PlanFileText(file, tables),
                  decisions + PlanText(file, tables, counted) +
                      fmt::format("\nOn the wire in a step of {}:\n\n",

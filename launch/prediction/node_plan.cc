@@ -12,8 +12,9 @@
 #include "launch/figures/text_table.h"
 #include "launch/prediction/id_counting.h"
 #include "launch/prediction/plan_of_run.h"
-#include "launch/prediction/traffic_report.h"
+#include "launch/prediction/workload_of_run.h"
 #include "ps/shard/memory_budget.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "worker/data/dataset.h"
 
 namespace rowhouse {
@@ -21,11 +22,11 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::vector<double> DistinctRows(const EmbeddingTables& tables, const Plan& plan,
-                                 const StepShape& shape, const AccessCounts* accesses) {
-  std::vector<double> rows(tables.physical.size());
-  for (const TableTraffic& table : TrafficOf(tables, plan, shape, accesses)) {
-    rows[Raw(table.table)] = table.distinct_rows;
+// Of each table, over all workers, in a step.
+std::vector<double> RowsOnShards(const Workload& workload, const Plan& plan) {
+  std::vector<double> rows;
+  for (const TableRowsOfStep& table : TrafficOfStep(workload, plan).tables) {
+    rows.push_back(table.distinct_rows * workload.step.workers);
   }
   return rows;
 }
@@ -42,9 +43,16 @@ Result<RunRows> RowsOfRun(const Settings& settings, const Plan& plan,
   if (accesses != nullptr) {
     for (const TableSpec& table : tables.physical) {
       const TableAccesses* const counted = accesses->Find(table.name);
-      const double total = counted == nullptr ? 0.0 : static_cast<double>(counted->total());
+      if (counted == nullptr) {
+        run.touched.push_back(0);
+        continue;
+      }
+      const auto on_workers = static_cast<double>(plan.worker_rows(table.id).size());
+      double share = 0;  // of the lookups, that rows on the workers have
+      const IdDistribution on_shards =
+          IdDistribution::Counted(*counted).Without(on_workers, &share);
       run.touched.push_back(
-          ExpectedDistinctRows(table.rows, total, counted, plan.worker_rows(table.id)));
+          on_shards.DistinctRows((1 - share) * static_cast<double>(counted->total())));
     }
     return run;
   }
@@ -55,12 +63,12 @@ Result<RunRows> RowsOfRun(const Settings& settings, const Plan& plan,
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
                    Datasets().Make(settings.data_source(), settings.data));
-  StepShape shape = StepShapeOf(settings, /*workers=*/1);
+  ASSIGN_OR_RETURN(Workload workload, WorkloadOf(settings));
   const auto samples = static_cast<double>(SamplesOfEpoch(settings, *data));
-  const double steps =
-      samples * static_cast<double>(settings.training.nepochs) / static_cast<double>(shape.samples);
-  shape.samples = static_cast<uint64_t>(samples);
-  run.touched = DistinctRows(tables, plan, shape, nullptr);
+  const double steps = samples * static_cast<double>(settings.training.nepochs) /
+                       static_cast<double>(workload.step.samples);
+  SetStep(static_cast<uint64_t>(samples), /*workers=*/1, &workload);
+  run.touched = RowsOnShards(workload, plan);
   for (const double rows : step_rows) run.pulled.push_back(rows * steps);
   return run;
 }
@@ -158,8 +166,8 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
     sizes.request_limit_bytes = budget.request_bytes;
   }
   const EmbeddingTables& tables = settings.embedding;
-  const std::vector<double> step_rows =
-      DistinctRows(tables, plan, StepShapeOf(settings, sizes.workers), accesses);
+  ASSIGN_OR_RETURN(const Workload workload, WorkloadOf(settings, sizes.workers, accesses));
+  const std::vector<double> step_rows = RowsOnShards(workload, plan);
   RunRows run;
   if (touched_rows == "run") {
     ASSIGN_OR_RETURN(run, RowsOfRun(settings, plan, step_rows, accesses));

@@ -8,6 +8,7 @@
 #include "launch/prediction/auto_plan.h"
 #include "launch/prediction/id_counting.h"
 #include "launch/prediction/traffic_report.h"
+#include "launch/prediction/workload_of_run.h"
 #include "launch/settings/strategy_settings.h"
 #include "sharding/plans/plan_load.h"
 #include "sharding/plans/plan_maker.h"
@@ -197,13 +198,9 @@ Status CheckPlanOfRun(const Settings& settings, const Plan& plan, uint32_t shard
 }
 
 Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
-                                               uint32_t workers) {
-  std::optional<AccessCounts> counts;
-  if (!settings.sharding.access_counts.empty()) {
-    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
-  }
-  return TrafficOf(settings.embedding, plan, StepShapeOf(settings, workers),
-                   counts ? &*counts : nullptr);
+                                               uint32_t workers, const AccessCounts* accesses) {
+  ASSIGN_OR_RETURN(const Workload workload, WorkloadOf(settings, workers, accesses));
+  return TrafficOfTables(workload, plan);
 }
 
 }  // namespace rowhouse

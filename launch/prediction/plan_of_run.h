@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "launch/settings/settings.h"
-#include "sharding/lab/traffic/plan_traffic.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/plan_file.h"
 
 namespace rowhouse {
@@ -29,9 +29,10 @@ Result<PlanFile> ReadPlanOf(const Settings& settings);
 Result<AccessCounts> ReadAccessCounts(const std::string& path,
                                       const std::string& flag = "access_counts");
 
-// What the plan moves in a step of so many workers, by the counts that access_counts names, if any;
-// kUsage for a file of counts that cannot be read.
+// What the plan moves in a step of so many workers, by `accesses`, or else by the counts that
+// access_counts names, if any; kUsage for a file of counts that cannot be read.
 Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
-                                               uint32_t workers);
+                                               uint32_t workers,
+                                               const AccessCounts* accesses = nullptr);
 
 }  // namespace rowhouse

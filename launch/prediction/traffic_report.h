@@ -1,4 +1,4 @@
-// The traffic of a run's plan (sharding/lab/traffic/plan_traffic.h) as text and JSON. Threads: pure
+// The traffic of a run's plan (sharding/lab/traffic/step_traffic.h) as text and JSON. Threads: pure
 // functions.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launch/settings/settings.h"
-#include "sharding/lab/traffic/plan_traffic.h"
+#include "sharding/lab/traffic/step_traffic.h"
 
 namespace rowhouse {
 

@@ -36,7 +36,7 @@
 #include "launch/prediction/node_plan.h"
 #include "launch/report/run_prediction.h"
 #include "launch/settings/settings.h"
-#include "sharding/lab/traffic/plan_traffic.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "worker/train/trainer.h"
 
 namespace rowhouse {

@@ -11,7 +11,7 @@
 #include "launch/prediction/chosen_plan.h"
 #include "launch/report/training_history.h"
 #include "launch/run/worker_run.h"
-#include "sharding/lab/traffic/plan_traffic.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/job_spec.h"
 #include "worker/data/convert/prepared_text.h"
 #include "worker/data/dataset.h"

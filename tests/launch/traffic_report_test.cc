@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/prediction/id_counting.h"
+#include "launch/prediction/plan_of_run.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
@@ -71,7 +72,7 @@ std::pair<double, double> ExpectedOverCounted(const Settings& settings) {
   const IdCounts counts = CountIds(settings, kSteps * step.samples).value();
   const Plan plan = MakePlan(settings.embedding, {.shards = 2}).value();
   std::pair<double, double> ratios = {HUGE_VAL, 0.0};
-  for (const TableTraffic& table : TrafficOf(settings.embedding, plan, step, nullptr)) {
+  for (const TableTraffic& table : TrafficOfRun(settings, plan, /*workers=*/1).value()) {
     const double counted = static_cast<double>(counts.rows_pulled[Raw(table.table)]) / kSteps;
     const double ratio = table.distinct_rows / counted;
     ratios = {std::min(ratios.first, ratio), std::max(ratios.second, ratio)};
@@ -110,6 +111,30 @@ tables:
   const auto [least, most] = ExpectedOverCounted(settings);
   EXPECT_GT(least, 0.75);
   EXPECT_LT(most, 1.25);
+}
+
+TEST(TrafficReport, LookupsAreDividedAmongGroups) {
+  for (const double exponent : {0.0, 1.05}) {
+    Settings settings;
+    ASSERT_OK(ReadYamlText(fmt::format(R"(
+model: {{arch_mlp_bot: [5, 16], arch_mlp_top: [8, 1], arch_sparse_feature_size: 16}}
+data: {{data_generation: synthetic, synthetic_bag_length: 8, zipf_exponent: {}}}
+training: {{mini_batch_size: 100}}
+tables: {{rows: [100000], defaults: {{kind: grouped, groups: 4}}}}
+)",
+                                       exponent),
+                           "groups.yaml", &settings));
+    settings.Complete();
+    ASSERT_OK(settings.Validate());
+    const Plan plan = MakePlan(settings.embedding, {}).value();
+    const auto traffic = TrafficOfRun(settings, plan, /*workers=*/1).value();
+    ASSERT_EQ(traffic.size(), 4u);
+    for (const TableTraffic& of_group : traffic) {
+      EXPECT_NEAR(of_group.lookups, 200, exponent > 0 ? 120 : 10);
+      EXPECT_LT(of_group.distinct_rows, 400);
+      EXPECT_GT(of_group.distinct_rows, 25);
+    }
+  }
 }
 
 TEST(TrafficReport, TheTableSaysWhichIsLess) {

@@ -1,10 +1,7 @@
-// Bytes a step by arithmetic, against sums done by hand and draws that are counted.
-#include "sharding/lab/traffic/plan_traffic.h"
-
+// Bytes a step of each table by arithmetic, against sums done by hand.
 #include <cmath>
-#include <set>
 
-#include "common/random.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
@@ -21,102 +18,25 @@ LogicalTable PlanTrafficTable(const std::string& name, uint64_t rows, uint32_t d
   return table;
 }
 
+// One feature, all of whose rows are looked up equally often.
+std::vector<TableTraffic> TrafficOfEach(const LogicalTable& table, const PlanOptions& options,
+                                        const StepShape& step) {
+  Workload workload;
+  workload.tables = EmbeddingTables::Make({table}).value();
+  workload.step = step;
+  for (const TableSpec& physical : workload.tables.physical) {
+    workload.of_table.push_back(IdDistribution::Uniform(static_cast<double>(physical.rows)));
+    workload.lookups.push_back(step.bag_lengths[0]);
+  }
+  return TrafficOfTables(workload, MakePlan(workload.tables, options).value());
+}
+
 TableTraffic TrafficOfOne(const LogicalTable& table, const PlanOptions& options,
-                          const StepShape& step, const AccessCounts* accesses = nullptr) {
-  const EmbeddingTables tables = EmbeddingTables::Make({table}).value();
-  const auto all = TrafficOf(tables, MakePlan(tables, options).value(), step, accesses);
+                          const StepShape& step) {
+  const auto all = TrafficOfEach(table, options, step);
   CHECK_EQ(all.size(), 1u);
   return all[0];
 }
-
-TEST(PlanTraffic, LookupsAreDividedAmongGroups) {
-  LogicalTable grouped = PlanTrafficTable("grouped", 100'000, 16);
-  grouped.kind = "grouped";
-  grouped.kind_options = {{"groups", "4"}};
-  const EmbeddingTables tables = EmbeddingTables::Make({grouped}).value();
-  ASSERT_EQ(tables.physical.size(), 4u);
-  const Plan plan = MakePlan(tables, {}).value();
-  for (const double exponent : {0.0, 1.05}) {
-    const StepShape step{.samples = 100, .bag_lengths = {8}, .zipf_exponent = exponent};
-    for (const TableTraffic& of_group : TrafficOf(tables, plan, step, nullptr)) {
-      EXPECT_NEAR(of_group.lookups, 200, 1);
-      EXPECT_LT(of_group.distinct_rows, 200);
-      EXPECT_GT(of_group.distinct_rows, 50);
-    }
-  }
-}
-
-// ---- Rows that a step touches -------------------------------------------------------------------
-
-TEST(ExpectedDistinctRows, IsTheMeanOfDraws) {
-  EXPECT_DOUBLE_EQ(ExpectedDistinctRows(10, 1, nullptr), 1.0);
-  EXPECT_DOUBLE_EQ(ExpectedDistinctRows(2, 2, nullptr), 1.5);
-  EXPECT_DOUBLE_EQ(ExpectedDistinctRows(1, 7, nullptr), 1.0);
-  EXPECT_EQ(ExpectedDistinctRows(5, 0, nullptr), 0.0);
-  // Without cancellation where a step touches next to nothing.
-  EXPECT_NEAR(ExpectedDistinctRows(uint64_t{1} << 62, 1000, nullptr), 1000.0, 1e-6);
-  // 1e6 * (1 - (1 - 1e-6)^204800)
-  EXPECT_NEAR(ExpectedDistinctRows(1000000, 204800, nullptr), 185189.82, 0.1);
-}
-
-TEST(ExpectedDistinctRows, CountedRowsAreTouchedByTheirShare) {
-  TableAccesses half{.name = "t", .rows = 4, .range_rows = 2, .ranges = {8, 0}, .hottest = {}};
-  EXPECT_DOUBLE_EQ(ExpectedDistinctRows(4, 2, &half), 1.5) << "rows 2 and 3 are never looked up";
-  half.ranges = {6, 2};
-  half.hottest = {{0, 4}};
-  // Row 0 has a half of all lookups, row 1 a quarter, rows 2 and 3 an eighth each; 2 lookups miss a
-  // row by the square of what is left: 3/4 + 7/16 + 2 * 15/64.
-  EXPECT_DOUBLE_EQ(ExpectedDistinctRows(4, 2, &half), 1.65625);
-  const std::vector<RowId> on_workers = {RowId{0}};
-  EXPECT_DOUBLE_EQ(ExpectedDistinctRows(4, 2, &half, on_workers), 0.90625);
-}
-
-TEST(ExpectedDistinctRows, IsCloseToACountOnZipfianRows) {
-  constexpr uint64_t kRows = 5000;
-  constexpr int kLookups = 4000;
-  // Row r with a probability in 1 / (r + 1).
-  std::vector<double> sums = {0.0};
-  for (uint64_t r = 0; r < kRows; ++r)
-    sums.push_back(sums.back() + 1.0 / static_cast<double>(r + 1));
-  const auto draw = [&](uint64_t number) {
-    const double at = static_cast<double>(Mix64(MixKey(7, number)) >> 11) * 0x1p-53 * sums.back();
-    return static_cast<uint64_t>(std::upper_bound(sums.begin(), sums.end(), at) - sums.begin() - 1);
-  };
-  AccessCounter counter("t", kRows);
-  for (uint64_t i = 0; i < 200000; ++i) counter.Add(draw(i));
-  TableAccesses counted = counter.Finish();
-  ASSERT_EQ(counted.range_rows, 1u);
-  counted.hottest.resize(100);  // The others are known by their ranges, here of one row each.
-  std::set<uint64_t> touched;
-  for (uint64_t i = 0; i < kLookups; ++i) touched.insert(draw(1000000 + i));
-  const auto count = static_cast<double>(touched.size());
-  EXPECT_NEAR(ExpectedDistinctRows(kRows, kLookups, &counted), count, 0.03 * count);
-  EXPECT_GT(ExpectedDistinctRows(kRows, kLookups, nullptr), 1.5 * count);
-}
-
-TEST(ExpectedDistinctIds, IsTheSumOverAllRanks) {
-  for (const double exponent : {0.0, 0.5, 1.0, 1.05, 2.0}) {
-    for (const uint64_t ids : {1ul, 200ul, 5000ul, 400000ul}) {
-      double all = 0, sum = 0, rest = 0;
-      for (uint64_t k = 1; k <= ids; ++k) all += std::pow(static_cast<double>(k), -exponent);
-      for (uint64_t k = 1; k <= ids; ++k) {
-        const double p = std::pow(static_cast<double>(k), -exponent) / all;
-        const double touched = p >= 1 ? 1 : 1 - std::pow(1 - p, 10240);
-        sum += touched;
-        if (k > 100) rest += touched;
-      }
-      EXPECT_NEAR(ExpectedDistinctIds(ids, exponent, 10240), sum, 0.01 * sum)
-          << exponent << " " << ids;
-      EXPECT_NEAR(ExpectedDistinctIds(ids, exponent, 10240, std::min(ids, 100ul)), rest,
-                  0.01 * rest)
-          << exponent << " " << ids;
-    }
-  }
-  EXPECT_LT(ExpectedDistinctIds(uint64_t{1} << 50, 1.05, 1e6), 1e6);
-  EXPECT_EQ(ExpectedDistinctIds(10, 1.05, 0), 0.0);
-}
-
-// ---- Bytes --------------------------------------------------------------------------------------
 
 constexpr StepShape kDlrm = {.samples = 2048, .workers = 1, .bag_lengths = {}};
 
@@ -162,8 +82,8 @@ TEST(PlanTraffic, EveryWorkerMergesItsOwnRows) {
     return TrafficOfOne(PlanTrafficTable("t", 100, 8), {.strategy = "table_wise_lpt"},
                         {.samples = 64, .workers = workers, .bag_lengths = {4.0}});
   };
-  EXPECT_DOUBLE_EQ(with(1).distinct_rows, ExpectedDistinctRows(100, 256, nullptr));
-  EXPECT_DOUBLE_EQ(with(2).distinct_rows, 2 * ExpectedDistinctRows(100, 128, nullptr));
+  EXPECT_NEAR(with(1).distinct_rows, 100 * (1 - std::pow(0.99, 256)), 1e-9);
+  EXPECT_NEAR(with(2).distinct_rows, 2 * 100 * (1 - std::pow(0.99, 128)), 1e-9);
   EXPECT_EQ(with(2).by_bags, with(1).by_bags);
 }
 
@@ -196,8 +116,7 @@ TEST(PlanTraffic, WhatCannotBePooledSaysWhy) {
   EXPECT_EQ(split.by_bags, 0.0);
   LogicalTable learned = PlanTrafficTable("t", 100, 16);
   learned.weighted_pooling = "learned";
-  const EmbeddingTables tables = EmbeddingTables::Make({learned}).value();
-  const auto all = TrafficOf(tables, MakePlan(tables, {}).value(), step, nullptr);
+  const auto all = TrafficOfEach(learned, {}, step);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].refusal, "the weights of its ids are learned");
   EXPECT_EQ(all[1].refusal, "they are the weights of ids");
@@ -205,9 +124,9 @@ TEST(PlanTraffic, WhatCannotBePooledSaysWhy) {
 }
 
 TEST(PlanTraffic, TablesOnTheWorkersMoveNothing) {
-  const EmbeddingTables tables = EmbeddingTables::Make({PlanTrafficTable("t", 9, 2)}).value();
-  const Plan plan = MakePlan(tables, {.strategy = "replicated"}).value();
-  EXPECT_TRUE(TrafficOf(tables, plan, {.bag_lengths = {1.0}}, nullptr).empty());
+  EXPECT_TRUE(
+      TrafficOfEach(PlanTrafficTable("t", 9, 2), {.strategy = "replicated"}, {.bag_lengths = {1.0}})
+          .empty());
 }
 
 }  // namespace

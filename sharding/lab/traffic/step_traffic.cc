@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
+
+#include "sharding/plans/plan_maker.h"
 
 namespace rowhouse {
 namespace {
@@ -17,8 +20,20 @@ constexpr double kTableRows = 12, kTableBags = 28;
 constexpr double kRowId = 8, kCount = 4, kLength = 4, kWinner = 4, kFloat = 4, kPartial = 8;
 constexpr double kMaxPartRows = 20000, kMaxPartBytes = 4 << 20;
 
+double BytesOfId(const TableSpec& table) {
+  return table.rows <= uint64_t{1} << 32 ? sizeof(uint32_t) : kRowId;
+}
+
 double SamplesOfWorker(const StepShape& step) {
   return static_cast<double>(step.samples) / step.workers;
+}
+
+// Ids, counts and values of a row in both directions. `cuts`: slices that it lies in.
+double BytesByRows(const TableSpec& table, double cuts, bool is_trained, bool sends_counts) {
+  const double values = table.dim * kFloat;
+  const double pulled = cuts * (kRowId + kCount) + values;
+  const double pushed = cuts * (kRowId + (sends_counts ? kCount : 0)) + values;
+  return pulled + (is_trained ? pushed : 0);
 }
 
 class Counting {
@@ -110,9 +125,8 @@ class Counting {
       shard.updated_floats += updated * part.distinct_rows * slice.columns();
     }
     if (!sends_rows) return;
-    const double both = is_trained ? 2 : 1;
-    of_table.bytes = of_table.distinct_rows *
-                     (of_table.cuts * (both * kRowId + kCount) + both * table.dim * kFloat);
+    of_table.bytes =
+        of_table.distinct_rows * BytesByRows(table, of_table.cuts, is_trained, sends_counts_);
   }
 
   // What a shard pools of the table in one range of columns.
@@ -155,15 +169,13 @@ class Counting {
     const bool is_max = feature.table.pooling == "max";
     const double bags = samples(), lookups = bags * of_step.length * slices.lookups;
     const double values = bags * slices.columns;
-    const double id = table.rows <= uint64_t{1} << 32 ? 4 : kRowId;
     const double weights = feature.table.weighted_pooling == "learned" ? kFloat : 0;
     const double answer = is_max                        ? kFloat + kWinner
                           : plan_.splits_bags(table.id) ? kPartial
                                                         : kFloat;
-    const double request = kTableBags + lookups * (id + weights) + bags * kLength;
+    const double request = kTableBags + lookups * (BytesOfId(table) + weights) + bags * kLength;
     shard.bags += bags;
     shard.bag_lookups += lookups;
-    shard.bag_floats += values;
     shard.bag_lookup_floats += lookups * slices.columns;
     ++shard.bag_entries;
     shard.bag_rows += std::min(lookups, of_step.distinct_rows * slices.distinct_rows);
@@ -209,7 +221,56 @@ class Counting {
   StepTraffic traffic_;
 };
 
+// Of one bag of a feature, all but its ids.
+double BytesByBags(const EmbeddingTables& tables, const FeatureTable& feature,
+                   const TableSpec& table, const Plan& plan) {
+  std::set<std::pair<ShardId, uint32_t>> answers;
+  double columns = 0;  // of all answers about the bag
+  for (const Slice& slice : plan.slices(table.id)) {
+    if (answers.emplace(slice.shard, slice.column_begin).second) columns += slice.columns();
+  }
+  const bool is_max = feature.table.pooling == "max";
+  const double winner = is_max ? kWinner : 0;
+  const double answer = !is_max && plan.splits_bags(table.id) ? kPartial : kFloat;
+  const double pushed = tables.is_frozen[Raw(table.id)] ? 0 : kFloat + winner;
+  return static_cast<double>(answers.size()) * kLength + columns * (answer + winner + pushed);
+}
+
 }  // namespace
+
+std::vector<TableTraffic> TrafficOfTables(const Workload& workload, const Plan& plan) {
+  const EmbeddingTables& tables = workload.tables;
+  const StepTraffic step = TrafficOfStep(workload, plan);
+  const bool sends_counts = DividesByLookups(tables.physical);
+  std::vector<TableTraffic> all;
+  for (const TableSpec& table : tables.physical) {
+    if (plan.is_on_workers(table.id)) continue;
+    const TableRowsOfStep& rows = step.tables[Raw(table.id)];
+    TableTraffic traffic{.table = table.id,
+                         .lookups = rows.lookups * workload.step.workers,
+                         .distinct_rows = rows.distinct_rows * workload.step.workers,
+                         .refusal = {},
+                         .pools_on_shards = plan.pools_on_shards(table.id)};
+    const bool is_trained = !tables.is_frozen[Raw(table.id)];
+    traffic.by_rows =
+        traffic.distinct_rows * BytesByRows(table, rows.cuts, is_trained, sends_counts);
+    traffic.by_bags = traffic.lookups * rows.cuts * BytesOfId(table);
+    for (const FeatureTable& feature : tables.features) {
+      if (feature.weights == table.id) traffic.refusal = "they are the weights of ids";
+      for (const TableId part : feature.parts) {
+        if (part != table.id) continue;
+        traffic.by_bags +=
+            static_cast<double>(workload.step.samples) * BytesByBags(tables, feature, table, plan);
+        if (traffic.refusal.empty()) {
+          traffic.refusal = WhyNotPooledOnShards(tables, feature, table.id, plan);
+        }
+      }
+    }
+    if (!traffic.refusal.empty()) traffic.by_bags = 0;
+    all.push_back(std::move(traffic));
+  }
+  return all;
+}
 
 const IdDistribution& DistributionOnShards(const Workload& workload, const Plan& plan,
                                            TableId table, IdDistribution* scratch,

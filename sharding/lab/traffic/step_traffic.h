@@ -1,10 +1,12 @@
 // StepTraffic: what the messages of a step hold, expected and without a run: rows, lookups and
-// bytes of each shard, as worker/client sends them and ps/shard answers.
+// bytes of each shard, as worker/client sends them and ps/shard answers; and TableTraffic: the same
+// table by table, with rows merged by workers and with bags pooled by shards.
 //
 // Frames are counted as the report counts them (wire_bytes_per_step): 64 bytes of header, the body,
 // ids, counts and values; not what TCP adds. Threads: pure functions.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sharding/lab/traffic/workload.h"
@@ -19,13 +21,13 @@ struct ShardTraffic {
   double sent_rows = 0;   // of rows_pulled: whose values travel
   double row_floats = 0;  // of those values
   double pushed_sent_rows = 0, pushed_row_floats = 0;
-  double updated_rows = 0, updated_floats = 0;       // over all workers, each row once; not of bags
-  double accesses = 0;                               // lookups that end here, before merging
-  double row_entries = 0, bag_entries = 0;           // that the messages list
-  double entries_ahead = 0;                          // that a message of rows to come lists
-  double bags = 0, bag_lookups = 0, bag_floats = 0;  // that the shard pools
-  double bag_lookup_floats = 0;                      // columns of all these lookups
-  double bag_rows = 0;                               // distinct ones of each list of bags, summed
+  double updated_rows = 0, updated_floats = 0;  // over all workers, each row once; not of bags
+  double accesses = 0;                          // lookups that end here, before merging
+  double row_entries = 0, bag_entries = 0;      // that the messages list
+  double entries_ahead = 0;                     // that a message of rows to come lists
+  double bags = 0, bag_lookups = 0;             // that the shard pools
+  double bag_lookup_floats = 0;                 // columns of all these lookups
+  double bag_rows = 0;                          // distinct ones of each list of bags, summed
   double pull_request_bytes = 0, pull_reply_bytes = 0;
   double push_request_bytes = 0, push_reply_bytes = 0;
 
@@ -59,6 +61,25 @@ struct StepTraffic {
 
 // Requires a plan of the workload's tables, and as many distributions and lookups as tables.
 StepTraffic TrafficOfStep(const Workload& workload, const Plan& plan);
+
+// Of one physical table, so that an operator can choose who pools it. Ids, access counts, lengths,
+// values and gradients are counted, in both directions. Headers of messages are not: they take a
+// few hundred bytes of megabytes.
+struct TableTraffic {
+  TableId table{};
+  double lookups = 0;        // in a step, over all workers
+  double distinct_rows = 0;  // on shards, expected; a row that two workers look up counts twice
+  double by_rows = 0;        // bytes a step if workers pull and push merged rows
+  double by_bags = 0;        // bytes a step if shards pool, with this plan's slices; 0 if refused
+  std::string refusal;       // why shards cannot pool it; "" if they can
+  bool pools_on_shards = false;
+
+  double planned() const { return pools_on_shards ? by_bags : by_rows; }
+};
+
+// One entry for each physical table that is not whole on the workers. Requires what TrafficOfStep
+// requires.
+std::vector<TableTraffic> TrafficOfTables(const Workload& workload, const Plan& plan);
 
 // Adds the messages that tell shards of rows to come (worker/train/lookahead.h), as a share of the
 // steps has them.

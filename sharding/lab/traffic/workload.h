@@ -12,11 +12,19 @@
 
 #include "sharding/lab/traffic/id_distribution.h"
 #include "sharding/lab/traffic/lookups_by_row.h"
-#include "sharding/lab/traffic/plan_traffic.h"
 #include "sharding/rows/retention.h"
 #include "sharding/tables/embedding_tables.h"
 
 namespace rowhouse {
+
+struct StepShape {
+  uint64_t samples = 1;             // over all workers
+  uint32_t workers = 1;             // > 0; each merges the rows of its own samples
+  std::vector<double> bag_lengths;  // of each feature: mean number of ids, >= 0
+  // Zipf's exponent, >= 0: the k-th most frequent id of a feature has a share ~ k^-exponent. 0: all
+  // ids alike, which gives the most distinct rows.
+  double zipf_exponent = 0;
+};
 
 // The dense part of a DLRM.
 struct DenseShape {

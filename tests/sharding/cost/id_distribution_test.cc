@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "common/random.h"
-#include "sharding/lab/traffic/plan_traffic.h"
 
 namespace rowhouse {
 namespace {
@@ -42,17 +41,50 @@ TEST(IdDistribution, AllRowsAndLookupsAreInItsGroups) {
   }
 }
 
+// Sums over all ids; `without` the most frequent ones.
+double SumOverIds(uint64_t ids, double exponent, double lookups, uint64_t without = 0) {
+  double all = 0, sum = 0;
+  for (uint64_t k = 1; k <= ids; ++k) all += std::pow(static_cast<double>(k), -exponent);
+  for (uint64_t k = without + 1; k <= ids; ++k) {
+    const double p = std::pow(static_cast<double>(k), -exponent) / all;
+    sum += p >= 1 ? 1 : -std::expm1(lookups * std::log1p(-p));
+  }
+  return sum;
+}
+
 TEST(IdDistribution, DistinctRowsAreThoseOfTheSumOverAllIds) {
-  for (const double exponent : {0.6, 1.0, 1.05, 1.6}) {
-    for (const double lookups : {10.0, 3000.0, 1e6}) {
-      const double expected = ExpectedDistinctIds(5'000'000, exponent, lookups);
-      EXPECT_NEAR(IdDistribution::Zipf(5e6, exponent).DistinctRows(lookups), expected,
-                  2e-3 * expected)
-          << exponent << " " << lookups;
+  for (const double exponent : {0.0, 0.5, 1.0, 1.05, 2.0}) {
+    for (const uint64_t ids : {1ul, 200ul, 5000ul, 400'000ul}) {
+      const IdDistribution zipf = IdDistribution::Zipf(static_cast<double>(ids), exponent);
+      for (const double lookups : {10.0, 10'240.0, 1e6}) {
+        const double expected = SumOverIds(ids, exponent, lookups);
+        EXPECT_NEAR(zipf.DistinctRows(lookups), expected, 2e-3 * expected)
+            << exponent << " " << ids << " " << lookups;
+      }
+      double share = 0;
+      const IdDistribution cold = zipf.Without(100, &share);
+      const double expected = SumOverIds(ids, exponent, 10'240, 100);
+      EXPECT_NEAR(ids > 100 ? cold.DistinctRows(10'240 * (1 - share)) : 0, expected,
+                  0.01 * expected)
+          << exponent << " " << ids;
     }
   }
   EXPECT_NEAR(IdDistribution::Uniform(1000).DistinctRows(1000),
               1000 * (1 - std::pow(1 - 1e-3, 1000)), 1e-9);
+  // Without cancellation where a step touches next to nothing.
+  EXPECT_NEAR(IdDistribution::Uniform(0x1p62).DistinctRows(1000), 1000.0, 1e-6);
+  EXPECT_NEAR(IdDistribution::Uniform(1e6).DistinctRows(204'800), 185189.82, 0.1);
+  EXPECT_LT(IdDistribution::Zipf(0x1p50, 1.05).DistinctRows(1e6), 1e6);
+}
+
+// Row 0 has a half of all lookups, row 1 a quarter, rows 2 and 3 an eighth each; 2 lookups miss a
+// row by the square of what is left: 3/4 + 7/16 + 2 * 15/64.
+TEST(IdDistribution, CountedRowsAreTouchedByTheirShare) {
+  TableAccesses half{.name = "t", .rows = 4, .range_rows = 2, .ranges = {8, 0}, .hottest = {}};
+  EXPECT_DOUBLE_EQ(IdDistribution::Counted(half).DistinctRows(2), 1.5);
+  half.ranges = {6, 2};
+  half.hottest = {{0, 4}};
+  EXPECT_DOUBLE_EQ(IdDistribution::Counted(half).DistinctRows(2), 1.65625);
 }
 
 TEST(IdDistribution, CountedRowsHaveTheProbabilitiesThatWereCounted) {
