@@ -3,13 +3,189 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <set>
 #include <tuple>
-
-#include "sharding/lab/planner/rank_loads.h"
+#include <utility>
 
 namespace rowhouse {
 namespace {
+
+// ---- Pieces on ranks ----------------------------------------------------------------------------
+
+// Of `total`, the part of units [begin, end); parts of neighbours sum without a remainder.
+uint64_t Part(uint64_t total, uint64_t begin, uint64_t end, uint64_t units) {
+  const auto up_to = [&](uint64_t unit) {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(total) * unit / units);
+  };
+  return up_to(end) - up_to(begin);
+}
+
+// Pieces of tables on ranks, as the search moves them about: the load of each rank, and the bytes
+// of each node.
+class RankLoads {
+ public:
+  struct Piece {
+    uint32_t item = 0;
+    uint64_t begin = 0, end = 0;  // units
+    uint64_t load = 0;            // its item's piece_load included
+    uint64_t bytes = 0;
+    uint32_t rank = 0;
+
+    uint64_t units() const { return end - begin; }
+  };
+
+  // Both outlive this object.
+  RankLoads(std::span<const LoadItem> items, const LoadLimits& limits);
+
+  // Pieces that together are the item have together its load and bytes.
+  Piece PieceOf(uint32_t item, uint64_t begin, uint64_t end) const;
+
+  // Whether the piece can join the rank; `gone`: a piece that leaves the rank for it.
+  bool Fits(const Piece& piece, uint32_t rank, const Piece* gone = nullptr) const;
+  // The most units of the piece that can join the rank.
+  uint64_t UnitsThatFit(const Piece& piece, uint32_t rank) const;
+
+  void Add(Piece piece, uint32_t rank);
+  void Move(uint32_t piece, uint32_t rank);
+  void Swap(uint32_t piece, uint32_t other);
+  // Units [cut, end) of the piece become another one on `rank`.
+  void Cut(uint32_t piece, uint64_t cut, uint32_t rank);
+
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  // (load, piece) of a rank, ascending.
+  const std::vector<std::pair<uint64_t, uint32_t>>& on(uint32_t rank) const { return on_[rank]; }
+  uint64_t load(uint32_t rank) const { return loads_[rank]; }
+  // (load, rank), ascending.
+  const std::set<std::pair<uint64_t, uint32_t>>& by_load() const { return by_load_; }
+  uint64_t free_bytes(uint32_t rank) const;
+
+  LoadPlacement Finish() const;
+
+ private:
+  uint32_t NodeOf(uint32_t rank) const { return rank / limits_.ranks_per_node; }
+  void Enter(uint32_t piece, uint32_t rank);
+  void Leave(uint32_t piece);
+
+  const std::span<const LoadItem> items_;
+  const LoadLimits& limits_;
+  std::vector<Piece> pieces_;
+  std::vector<std::vector<std::pair<uint64_t, uint32_t>>> on_;
+  std::vector<uint64_t> loads_;
+  std::set<std::pair<uint64_t, uint32_t>> by_load_;
+  std::vector<uint64_t> node_bytes_;
+};
+
+RankLoads::RankLoads(std::span<const LoadItem> items, const LoadLimits& limits)
+    : items_(items), limits_(limits), on_(limits.ranks), loads_(limits.ranks) {
+  for (uint32_t rank = 0; rank < limits.ranks; ++rank) by_load_.emplace(0, rank);
+  node_bytes_.resize(NodeOf(limits.ranks - 1) + 1);
+}
+
+RankLoads::Piece RankLoads::PieceOf(uint32_t item, uint64_t begin, uint64_t end) const {
+  const LoadItem& whole = items_[item];
+  return {.item = item,
+          .begin = begin,
+          .end = end,
+          .load = Part(whole.load, begin, end, whole.units) + whole.piece_load,
+          .bytes = Part(whole.bytes, begin, end, whole.units)};
+}
+
+uint64_t RankLoads::free_bytes(uint32_t rank) const {
+  if (limits_.node_bytes == 0) return std::numeric_limits<uint64_t>::max();
+  const uint64_t used = node_bytes_[NodeOf(rank)];
+  return limits_.node_bytes > used ? limits_.node_bytes - used : 0;
+}
+
+bool RankLoads::Fits(const Piece& piece, uint32_t rank, const Piece* gone) const {
+  if (limits_.node_bytes == 0) return true;
+  return piece.bytes <= free_bytes(rank) + (gone == nullptr ? 0 : gone->bytes);
+}
+
+uint64_t RankLoads::UnitsThatFit(const Piece& piece, uint32_t rank) const {
+  uint64_t least = 0, most = piece.units();
+  while (least < most) {  // fitting falls with units
+    const uint64_t middle = most - (most - least) / 2;
+    if (Fits(PieceOf(piece.item, piece.begin, piece.begin + middle), rank)) {
+      least = middle;
+    } else {
+      most = middle - 1;
+    }
+  }
+  return least;
+}
+
+void RankLoads::Enter(uint32_t index, uint32_t rank) {
+  Piece& piece = pieces_[index];
+  piece.rank = rank;
+  auto& there = on_[rank];
+  const std::pair entry(piece.load, index);
+  there.insert(std::ranges::lower_bound(there, entry), entry);
+  by_load_.erase({loads_[rank], rank});
+  loads_[rank] += piece.load;
+  by_load_.emplace(loads_[rank], rank);
+  node_bytes_[NodeOf(rank)] += piece.bytes;
+}
+
+void RankLoads::Leave(uint32_t index) {
+  const Piece& piece = pieces_[index];
+  const uint32_t rank = piece.rank;
+  auto& there = on_[rank];
+  const auto at = std::ranges::lower_bound(there, std::pair(piece.load, index));
+  CHECK(at != there.end() && at->second == index);
+  there.erase(at);
+  by_load_.erase({loads_[rank], rank});
+  loads_[rank] -= piece.load;
+  by_load_.emplace(loads_[rank], rank);
+  node_bytes_[NodeOf(rank)] -= piece.bytes;
+}
+
+void RankLoads::Add(Piece piece, uint32_t rank) {
+  pieces_.push_back(piece);
+  Enter(static_cast<uint32_t>(pieces_.size() - 1), rank);
+}
+
+void RankLoads::Move(uint32_t piece, uint32_t rank) {
+  Leave(piece);
+  Enter(piece, rank);
+}
+
+void RankLoads::Swap(uint32_t piece, uint32_t other) {
+  const uint32_t rank = pieces_[piece].rank, of_other = pieces_[other].rank;
+  Leave(piece);
+  Leave(other);
+  Enter(piece, of_other);
+  Enter(other, rank);
+}
+
+void RankLoads::Cut(uint32_t index, uint64_t cut, uint32_t rank) {
+  const Piece piece = pieces_[index];
+  CHECK(piece.begin < cut && cut < piece.end);
+  Leave(index);
+  pieces_[index] = PieceOf(piece.item, piece.begin, cut);
+  Enter(index, piece.rank);
+  Add(PieceOf(piece.item, cut, piece.end), rank);
+}
+
+LoadPlacement RankLoads::Finish() const {
+  LoadPlacement placement{.pieces = {}, .loads = loads_, .refusal = {}};
+  std::vector<Piece> sorted = pieces_;
+  std::ranges::sort(sorted, [](const Piece& a, const Piece& b) {
+    return std::tuple(a.item, a.begin) < std::tuple(b.item, b.begin);
+  });
+  for (const Piece& piece : sorted) {
+    LoadPiece* const last = placement.pieces.empty() ? nullptr : &placement.pieces.back();
+    if (last != nullptr && last->item == piece.item && last->rank == piece.rank) {
+      last->end = piece.end;  // They are neighbours, as pieces of an item leave no gap.
+      placement.loads[piece.rank] -= items_[piece.item].piece_load;
+      continue;
+    }
+    placement.pieces.push_back(
+        {.item = piece.item, .begin = piece.begin, .end = piece.end, .rank = piece.rank});
+  }
+  return placement;
+}
 
 using Piece = RankLoads::Piece;
 
@@ -25,87 +201,51 @@ uint64_t TotalLoad(std::span<const LoadItem> items) {
 
 // ---- Placing pieces, the largest first ----------------------------------------------------------
 
-class Placing {
- public:
-  Placing(std::span<const LoadItem> items, const LoadLimits& limits, bool may_cut)
-      : items_(items), limits_(limits), may_cut_(may_cut) {}
+std::optional<uint32_t> EmptiestRank(const Piece& piece, const RankLoads& loads) {
+  for (const auto& [load, rank] : loads.by_load()) {
+    if (loads.Fits(piece, rank)) return rank;
+  }
+  return std::nullopt;
+}
 
-  // In this order; each to the emptiest rank that has room or, `by_room`, to the fullest node that
-  // has. False, setting refusal(), if one fits nowhere.
-  bool Place(const std::vector<Piece>& pieces, bool by_room, RankLoads* loads) {
-    for (const Piece& piece : pieces) {
-      if (!PlaceOne(piece, by_room, loads)) return false;
+// Of the node with the least room that is enough, the emptiest rank.
+std::optional<uint32_t> TightestRank(const Piece& piece, const RankLoads& loads) {
+  std::optional<uint32_t> best;
+  for (const auto& [load, rank] : loads.by_load()) {
+    if (!loads.Fits(piece, rank)) continue;
+    if (!best || loads.free_bytes(rank) < loads.free_bytes(*best)) best = rank;
+  }
+  return best;
+}
+
+uint32_t RoomiestRank(const RankLoads& loads) {
+  uint32_t best = 0;
+  for (const auto& [load, rank] : loads.by_load()) {
+    if (loads.free_bytes(rank) > loads.free_bytes(best)) best = rank;
+  }
+  return best;
+}
+
+// To the emptiest rank that has room or, `by_room`, to the fullest node that has; cut, if it may
+// be, where it fits nowhere. Why it cannot be placed; nullopt if it is.
+std::optional<LoadRefusal> Place(Piece piece, bool by_room, bool may_cut, RankLoads* loads) {
+  while (true) {
+    const std::optional<uint32_t> rank =
+        by_room ? TightestRank(piece, *loads) : EmptiestRank(piece, *loads);
+    if (rank) {
+      loads->Add(piece, *rank);
+      return std::nullopt;
     }
-    return true;
-  }
-
-  const LoadRefusal& refusal() const { return refusal_; }
-
- private:
-  bool PlaceOne(Piece piece, bool by_room, RankLoads* loads) {
-    while (true) {
-      const std::optional<uint32_t> rank =
-          by_room ? TightestRank(piece, *loads) : EmptiestRank(piece, *loads);
-      if (rank) {
-        loads->Add(piece, *rank);
-        return true;
-      }
-      const uint32_t roomiest = RoomiestRank(*loads, IsShortOfDisk(piece, *loads));
-      const uint64_t units = may_cut_ ? loads->UnitsThatFit(piece, roomiest) : 0;
-      if (units == 0) {
-        const bool is_disk = IsShortOfDisk(piece, *loads);
-        refusal_ = {
-            .item = piece.item,
-            .is_disk = is_disk,
-            .needs = is_disk ? piece.disk_bytes : piece.bytes,
-            .is_there = is_disk ? loads->free_disk_bytes(roomiest) : loads->free_bytes(roomiest)};
-        return false;
-      }
-      loads->Add(loads->PieceOf(piece.item, piece.begin, piece.begin + units), roomiest);
-      piece = loads->PieceOf(piece.item, piece.begin + units, piece.end);
+    const uint32_t roomiest = RoomiestRank(*loads);
+    const uint64_t units = may_cut ? loads->UnitsThatFit(piece, roomiest) : 0;
+    if (units == 0) {
+      return LoadRefusal{
+          .item = piece.item, .needs = piece.bytes, .is_there = loads->free_bytes(roomiest)};
     }
+    loads->Add(loads->PieceOf(piece.item, piece.begin, piece.begin + units), roomiest);
+    piece = loads->PieceOf(piece.item, piece.begin + units, piece.end);
   }
-
-  static std::optional<uint32_t> EmptiestRank(const Piece& piece, const RankLoads& loads) {
-    for (const auto& [load, rank] : loads.by_load()) {
-      if (loads.Fits(piece, rank)) return rank;
-    }
-    return std::nullopt;
-  }
-
-  // Of the node with the least room that is enough, the emptiest rank.
-  static std::optional<uint32_t> TightestRank(const Piece& piece, const RankLoads& loads) {
-    std::optional<uint32_t> best;
-    for (const auto& [load, rank] : loads.by_load()) {
-      if (!loads.Fits(piece, rank)) continue;
-      if (!best || std::pair(loads.free_bytes(rank), loads.free_disk_bytes(rank)) <
-                       std::pair(loads.free_bytes(*best), loads.free_disk_bytes(*best))) {
-        best = rank;
-      }
-    }
-    return best;
-  }
-
-  bool IsShortOfDisk(const Piece& piece, const RankLoads& loads) const {
-    return piece.bytes <= loads.free_bytes(RoomiestRank(loads, false));
-  }
-
-  uint32_t RoomiestRank(const RankLoads& loads, bool of_disk) const {
-    uint32_t best = 0;
-    const auto room = [&](uint32_t rank) {
-      return of_disk ? loads.free_disk_bytes(rank) : loads.free_bytes(rank);
-    };
-    for (const auto& [load, rank] : loads.by_load()) {
-      if (room(rank) > room(best)) best = rank;
-    }
-    return best;
-  }
-
-  const std::span<const LoadItem> items_;
-  const LoadLimits& limits_;
-  const bool may_cut_;
-  LoadRefusal refusal_;
-};
+}
 
 // Items, in pieces of at most `most` load where they can be cut; 0: whole. Never more pieces of an
 // item than ranks: where a piece alone costs about `most`, more of them only add load.
@@ -136,7 +276,7 @@ void SortByFallingLoad(std::vector<Piece>* pieces) {
 
 void SortByFallingBytes(std::vector<Piece>* pieces) {
   std::ranges::stable_sort(*pieces, [](const Piece& a, const Piece& b) {
-    return std::tuple(a.bytes, a.disk_bytes, a.load) > std::tuple(b.bytes, b.disk_bytes, b.load);
+    return std::tuple(a.bytes, a.load) > std::tuple(b.bytes, b.load);
   });
 }
 
@@ -270,16 +410,16 @@ class Improvement {
 // By load, else by bytes, which finds room more often.
 LoadPlacement PlaceAndImprove(std::span<const LoadItem> items, const LoadLimits& limits,
                               uint64_t most, const LoadSearchOptions& options) {
-  LoadRefusal refusal;
+  std::optional<LoadRefusal> refusal;
   for (const bool by_room : {false, true}) {
     RankLoads loads(items, limits);
     std::vector<Piece> pieces = PiecesOf(items, loads, limits.ranks, most);
     by_room ? SortByFallingBytes(&pieces) : SortByFallingLoad(&pieces);
-    Placing placing(items, limits, options.may_cut);
-    if (!placing.Place(pieces, by_room, &loads)) {
-      refusal = placing.refusal();
-      continue;
+    refusal.reset();
+    for (size_t p = 0; p < pieces.size() && !refusal; ++p) {
+      refusal = Place(pieces[p], by_room, options.may_cut, &loads);
     }
+    if (refusal) continue;
     Improvement(items, limits, options, &loads).Run();
     return loads.Finish();
   }

@@ -4,7 +4,7 @@
 // fullest rank less full, one of its pieces moves to another rank or two pieces swap (the move and
 // swap neighbourhoods of Finn and Horowitz, 1979). Where neither helps, a piece is cut, if it may
 // be: what is too much goes to the emptiest rank, as in McNaughton's wrap-around rule (1959), so
-// that few tables are cut. Limits of memory and disk hold throughout.
+// that few tables are cut. The limit of bytes holds throughout.
 //
 // All arithmetic is in whole numbers and nothing is random: equal input, equal result, everywhere.
 // Threads: pure functions.
@@ -21,16 +21,14 @@ namespace rowhouse {
 struct LoadItem {
   uint64_t load = 0;        // of all its units together, in any unit of time
   uint64_t piece_load = 0;  // of each piece, in addition
-  uint64_t bytes = 0;       // of memory
-  uint64_t disk_bytes = 0;
-  uint64_t units = 1;  // that it can be cut between, >= 1: rows, or groups of columns
+  uint64_t bytes = 0;       // that count against node_bytes
+  uint64_t units = 1;       // that it can be cut between, >= 1: rows, or groups of columns
 };
 
 struct LoadLimits {
   uint32_t ranks = 1;           // >= 1
   uint32_t ranks_per_node = 1;  // >= 1; rank r is on node r / ranks_per_node
   uint64_t node_bytes = 0;      // 0: any
-  uint64_t node_disk_bytes = 0;
 };
 
 struct LoadSearchOptions {
@@ -51,7 +49,6 @@ struct LoadPiece {
 // An item that does not fit, and by how much.
 struct LoadRefusal {
   uint32_t item = 0;
-  bool is_disk = false;   // else memory
   uint64_t needs = 0;     // bytes of what is left of it
   uint64_t is_there = 0;  // bytes free on the node that has most
 };
@@ -66,8 +63,8 @@ struct LoadPlacement {
 };
 
 // Never a larger largest load than longest processing time first without cuts, unless that does not
-// fit; with max_moves 0 and no cuts it is that. Requires items whose loads, bytes and disk_bytes
-// sum to less than 2^63 each. 4,000 pieces on 1,024 ranks take a fraction of a second.
+// fit; with max_moves 0 and no cuts it is that. Requires items whose loads and bytes sum to
+// less than 2^63 each. 4,000 pieces on 1,024 ranks take a fraction of a second.
 LoadPlacement SearchPlacement(std::span<const LoadItem> items, const LoadLimits& limits,
                               const LoadSearchOptions& options = {});
 

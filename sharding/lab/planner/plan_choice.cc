@@ -147,7 +147,8 @@ Status PlanChoice::TryStrategies() {
   for (const std::string& name : names) {
     const StrategyDeclaration& strategy = declared(name);
     if (tried_ >= most_tried_ && !strategy.is_baseline) continue;
-    if (strategy.divides_tables && (!options_.may_split || physical * shards_ > kMaxSlices)) continue;
+    if (strategy.divides_tables && (!options_.may_split || physical * shards_ > kMaxSlices))
+      continue;
     if (strategy.copies_to_workers && !options_.may_replicate) continue;
     PlanOptions made{.shards = shards_, .strategy = name, .options = {}, .capacities = {}};
     made.options.hot_rows = options_.hot_rows;

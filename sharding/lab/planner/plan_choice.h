@@ -15,7 +15,6 @@
 #include "sharding/lab/planner/plan_draft.h"
 #include "sharding/lab/planner/plan_limits.h"
 #include "sharding/lab/planner/planner.h"
-#include "sharding/lab/planner/table_places.h"
 
 namespace rowhouse {
 

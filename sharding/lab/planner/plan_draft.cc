@@ -66,6 +66,49 @@ Status Refusal(const Workload& workload, const ClusterShape& cluster, const Node
           : "raise the limit, or allow tables to be divided");
 }
 
+// Whole tables are tried on so many shards.
+constexpr uint32_t kMaxShardsToTry = 16;
+
+// The row order of tables that the planner divides by rows: the same for a table of one name.
+RowOrder ScatteredOrderOf(const TableSpec& table) {
+  const uint64_t name = XXH3_64bits(table.name.data(), table.name.size());
+  return RowOrder::Scattered(table.rows, MixKey(StrategyOptions().seed, name));
+}
+
+TableParts PartsWhole(const TableSpec& table, ShardId shard) {
+  return {.slices = {WholeTable(table, shard)}, .placement = {.table = table.id}};
+}
+
+TableParts PartsOnWorkers(const TableSpec& table) { return PartsWhole(table, kOnWorkers); }
+
+// Equal ranges of rows, for each shard one, in a scattered order.
+TableParts PartsByRows(const TableSpec& table, uint32_t shards) {
+  TableParts parts{.slices = {},
+                   .placement = {.table = table.id, .order = ScatteredOrderOf(table)}};
+  const std::vector<uint64_t> cuts = CutsByCapacity(table.rows, {.shards = shards});
+  for (uint32_t s = 0; s < shards; ++s) {
+    if (cuts[s] == cuts[s + 1]) continue;
+    Slice slice = WholeTable(table, ShardId{s});
+    slice.row_begin = cuts[s];
+    slice.row_end = cuts[s + 1];
+    parts.slices.push_back(slice);
+  }
+  return parts;
+}
+
+// Ranges of columns, as many as there can be, at most one a shard, from shard `first` on.
+TableParts PartsByColumns(const TableSpec& table, uint32_t shards, uint32_t first) {
+  TableParts parts{.slices = {}, .placement = {.table = table.id}};
+  const std::vector<uint32_t> cuts = ColumnCuts(table.dim, shards);
+  for (uint32_t p = 0; p + 1 < cuts.size(); ++p) {
+    Slice slice = WholeTable(table, ShardId{(first + p) % shards});
+    slice.column_begin = cuts[p];
+    slice.column_end = cuts[p + 1];
+    parts.slices.push_back(slice);
+  }
+  return parts;
+}
+
 TableParts PartsOf(const TableSpec& table, const TableForm& form,
                    const std::vector<LoadPiece>& pieces) {
   TableParts parts{.slices = {},
@@ -115,41 +158,69 @@ Result<Plan> PlanByTable::ToPlan(const EmbeddingTables& tables, uint32_t shards)
   return plan;
 }
 
-TableParts PartsOnWorkers(const TableSpec& table) { return PartsWhole(table, kOnWorkers); }
-
-TableParts PartsWhole(const TableSpec& table, ShardId shard) {
-  return {.slices = {WholeTable(table, shard)}, .placement = {.table = table.id}};
-}
-
-TableParts PartsByRows(const TableSpec& table, uint32_t shards) {
-  TableParts parts{.slices = {},
-                   .placement = {.table = table.id, .order = ScatteredOrderOf(table)}};
-  const std::vector<uint64_t> cuts = CutsByCapacity(table.rows, {.shards = shards});
-  for (uint32_t s = 0; s < shards; ++s) {
-    if (cuts[s] == cuts[s + 1]) continue;
-    Slice slice = WholeTable(table, ShardId{s});
-    slice.row_begin = cuts[s];
-    slice.row_end = cuts[s + 1];
-    parts.slices.push_back(slice);
+PlanByTable TablePlaces::Pooled(const Plan& plan, bool only_where_better) const {
+  PlanByTable parts(plan);
+  for (const TableSpec& table : workload_.tables.physical) {
+    TablePlacement& placement = parts.tables()[Raw(table.id)].placement;
+    const bool is_possible = !plan.is_on_workers(table.id) && placement.worker_rows.empty() &&
+                             forms_.MayPool(table.id) &&
+                             (!plan.splits_bags(table.id) || forms_.CanSplitBags(table.id));
+    placement.pools_on_shards =
+        is_possible && (!only_where_better || workload_.tables.pool_on[Raw(table.id)] == "shards" ||
+                        forms_.Bags(table.id).even_ms < forms_.Rows(table.id).even_ms);
   }
   return parts;
 }
 
-TableParts PartsByColumns(const TableSpec& table, uint32_t shards, uint32_t first) {
-  TableParts parts{.slices = {}, .placement = {.table = table.id}};
-  const std::vector<uint32_t> cuts = ColumnCuts(table.dim, shards);
-  for (uint32_t p = 0; p + 1 < cuts.size(); ++p) {
-    Slice slice = WholeTable(table, ShardId{(first + p) % shards});
-    slice.column_begin = cuts[p];
-    slice.column_end = cuts[p + 1];
-    parts.slices.push_back(slice);
+bool TablePlaces::IsAllowed(const TableSpec& table, const TableParts& parts) const {
+  const TablePlacement& placement = parts.placement;
+  if (parts.is_on_workers()) {
+    return (options_.may_replicate || forms_.MustBeOnWorkers(table.id)) &&
+           workload_.tables.pool_on[Raw(table.id)] != "shards";
   }
-  return parts;
+  if (forms_.MustBeOnWorkers(table.id)) return false;
+  if (!options_.may_split && parts.slices.size() > 1) return false;
+  if (workload_.tables.pool_on[Raw(table.id)] == "shards" && !placement.pools_on_shards) {
+    return !forms_.MayPool(table.id);
+  }
+  if (!placement.pools_on_shards) return true;
+  const bool by_rows = parts.slices.size() > 1 && parts.slices[0].rows() < table.rows;
+  return options_.may_pool_on_shards && forms_.MayPool(table.id) && placement.worker_rows.empty() &&
+         (!by_rows || forms_.MaySplitBags(table.id));
 }
 
-RowOrder ScatteredOrderOf(const TableSpec& table) {
-  const uint64_t name = XXH3_64bits(table.name.data(), table.name.size());
-  return RowOrder::Scattered(table.rows, MixKey(StrategyOptions().seed, name));
+void TablePlaces::AddPooled(const TableSpec& table, TableParts parts,
+                            std::vector<TableParts>* places) const {
+  for (const bool pools : {false, true}) {
+    parts.placement.pools_on_shards = pools;
+    if (IsAllowed(table, parts)) places->push_back(parts);
+  }
+}
+
+std::vector<TableParts> TablePlaces::Of(const TableSpec& table, const TableParts* now) const {
+  std::vector<TableParts> places;
+  if (IsAllowed(table, PartsOnWorkers(table))) places.push_back(PartsOnWorkers(table));
+  if (now != nullptr && !now->is_on_workers()) {
+    TableParts other = *now;
+    other.placement.worker_rows.clear();
+    AddPooled(table, other, &places);
+  }
+  for (uint32_t s = 0; s < std::min(shards_, kMaxShardsToTry); ++s) {
+    AddPooled(table, PartsWhole(table, ShardId{s}), &places);
+  }
+  if (shards_ > 1) {
+    AddPooled(table, PartsByRows(table, shards_), &places);
+    if (forms_.MayCutColumns(table.id)) {
+      AddPooled(table, PartsByColumns(table, shards_, Raw(table.id) % shards_), &places);
+    }
+  }
+  if (!forms_.HotRows(table.id).empty()) {
+    TableParts hot = now != nullptr && !now->is_on_workers() ? *now : PartsByRows(table, shards_);
+    hot.placement.pools_on_shards = false;
+    hot.placement.worker_rows = forms_.HotRows(table.id);
+    if (IsAllowed(table, hot)) places.push_back(hot);
+  }
+  return places;
 }
 
 Result<PlanByTable> DraftPlan(const Workload& workload, const ClusterShape& cluster,

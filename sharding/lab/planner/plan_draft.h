@@ -1,4 +1,5 @@
-// A plan made from one form of each table: the pieces go where the search puts them.
+// Plans as the planner changes them table by table, the places that a table may have, and a plan
+// made from one form of each table: the pieces go where the search puts them.
 //
 // Threads: pure functions.
 #pragma once
@@ -7,6 +8,7 @@
 
 #include "common/status.h"
 #include "sharding/lab/planner/load_search.h"
+#include "sharding/lab/planner/planner.h"
 #include "sharding/lab/planner/table_forms.h"
 #include "sharding/lab/traffic/workload.h"
 #include "sharding/plans/plan.h"
@@ -38,16 +40,31 @@ class PlanByTable {
   std::vector<TableParts> tables_;
 };
 
-// Ways to place a table whatever the others do. Requires shards > 0.
-TableParts PartsOnWorkers(const TableSpec& table);
-TableParts PartsWhole(const TableSpec& table, ShardId shard);
-// Equal ranges of rows, for each shard one, in a scattered order.
-TableParts PartsByRows(const TableSpec& table, uint32_t shards);
-// Ranges of columns, as many as there can be, at most one a shard, from shard `first` on.
-TableParts PartsByColumns(const TableSpec& table, uint32_t shards, uint32_t first);
+// The places that a table may have in a plan, whatever the other tables have. All objects that it
+// is made of outlive it.
+class TablePlaces {
+ public:
+  TablePlaces(const Workload& workload, uint32_t shards, const PlannerOptions& options,
+              const TableForms& forms)
+      : workload_(workload), shards_(shards), options_(options), forms_(forms) {}
 
-// The row order of tables that the planner divides by rows: the same for a table of one name.
-RowOrder ScatteredOrderOf(const TableSpec& table);
+  // Ways to place one table, those that are allowed; `now`: as it is, null if it is nowhere yet.
+  std::vector<TableParts> Of(const TableSpec& table, const TableParts* now) const;
+
+  // Whether options, table and kind allow it.
+  bool IsAllowed(const TableSpec& table, const TableParts& parts) const;
+
+  // The plan with bags pooled on shards, where that is possible.
+  PlanByTable Pooled(const Plan& plan, bool only_where_better) const;
+
+ private:
+  void AddPooled(const TableSpec& table, TableParts parts, std::vector<TableParts>* places) const;
+
+  const Workload& workload_;
+  const uint32_t shards_;
+  const PlannerOptions& options_;
+  const TableForms& forms_;
+};
 
 // What PS nodes and workers may hold.
 struct NodeLimits {

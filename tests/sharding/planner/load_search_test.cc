@@ -34,7 +34,6 @@ Items AnyItems(size_t most, uint64_t most_units) {
   for (LoadItem& item : items) {
     item.load = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<uint64_t>(1, 1000));
     item.bytes = *rc::gen::inRange<uint64_t>(1, 50);
-    item.disk_bytes = *rc::gen::inRange<uint64_t>(0, 50);
     item.piece_load = *rc::gen::inRange<uint64_t>(0, 5);
     item.units = *rc::gen::inRange<uint64_t>(1, most_units + 1);
   }
@@ -47,15 +46,12 @@ std::optional<uint64_t> LeastByTryingAll(const Items& items, const LoadLimits& l
   std::optional<uint64_t> least;
   std::vector<uint32_t> rank_of(items.size());
   while (true) {
-    std::vector<uint64_t> load(limits.ranks), bytes(limits.ranks), disk(limits.ranks);
+    std::vector<uint64_t> load(limits.ranks), bytes(limits.ranks);
     for (size_t i = 0; i < items.size(); ++i) {
       load[rank_of[i]] += items[i].load + items[i].piece_load;
       bytes[rank_of[i] / limits.ranks_per_node] += items[i].bytes;
-      disk[rank_of[i] / limits.ranks_per_node] += items[i].disk_bytes;
     }
-    const bool fits =
-        (limits.node_bytes == 0 || std::ranges::max(bytes) <= limits.node_bytes) &&
-        (limits.node_disk_bytes == 0 || std::ranges::max(disk) <= limits.node_disk_bytes);
+    const bool fits = limits.node_bytes == 0 || std::ranges::max(bytes) <= limits.node_bytes;
     if (fits && (!least || std::ranges::max(load) < *least)) least = std::ranges::max(load);
     size_t digit = 0;
     while (digit < items.size() && ++rank_of[digit] == limits.ranks) rank_of[digit++] = 0;
@@ -113,21 +109,17 @@ RC_GTEST_PROP(LoadSearch, CutsKeepEveryUnitAndNeverMakeItWorse, ()) {
 RC_GTEST_PROP(LoadSearch, LimitsHoldAndWhatHasRoomInOnePieceIsPlaced, ()) {
   const Items items = AnyItems(6, 64);
   const LoadLimits limits{.ranks = *rc::gen::inRange(2u, 4u),
-                          .node_bytes = *rc::gen::inRange<uint64_t>(60, 200),
-                          .node_disk_bytes = *rc::gen::inRange<uint64_t>(60, 400)};
+                          .node_bytes = *rc::gen::inRange<uint64_t>(60, 200)};
   const LoadPlacement placed = SearchPlacement(items, limits);
   if (!placed.refusal) {
     ExpectIsPlacement(items, limits, placed);
     return;
   }
   RC_ASSERT(placed.refusal->needs > placed.refusal->is_there);
-  uint64_t bytes = 0, disk = 0;
-  for (const LoadItem& item : items) {
-    bytes += item.bytes;
-    disk += item.disk_bytes;
-  }
-  // No node had room for what was left, so that the first one was nearly full of something.
-  RC_ASSERT(bytes + 50 > limits.node_bytes || disk + 50 > limits.node_disk_bytes);
+  uint64_t bytes = 0;
+  for (const LoadItem& item : items) bytes += item.bytes;
+  // No node had room for what was left, so that the first one was nearly full.
+  RC_ASSERT(bytes + 50 > limits.node_bytes);
 }
 
 TEST(LoadSearch, LptAloneIsLpt) {

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "sharding/lab/planner/table_places.h"
+#include "sharding/lab/planner/plan_draft.h"
 #include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/plan_load.h"
 
