@@ -23,15 +23,26 @@ class HostCores {
  public:
   // `busy_threads`: of each host, the most that want a core at once. A host with no more of them
   // than cores delays nothing.
-  HostCores(uint32_t cores, std::span<const uint32_t> busy_threads);
+  HostCores(uint32_t cores, std::span<const uint32_t> busy_threads)
+      : cores_(cores), hosts_(busy_threads.size()) {
+    for (size_t i = 0; i < hosts_.size(); ++i) hosts_[i].is_crowded = busy_threads[i] > cores;
+  }
 
   // When work that begins at `start_ms` ends, on `threads` cores for `ms` each. Calls are made in
   // the order of their starts.
-  double RunShard(uint32_t host, double start_ms, double ms, double threads);
-  double RunWorker(uint32_t host, double start_ms, double ms, double threads);
-
-  bool is_crowded(uint32_t host) const { return hosts_[host].is_crowded; }
-  bool is_any_crowded() const { return is_any_crowded_; }
+  double RunShard(uint32_t host, double start_ms, double ms, double threads) {
+    Host& at = hosts_[host];
+    if (!at.is_crowded) return start_ms + ms;
+    at.shards_done_ms = std::max(at.shards_done_ms, start_ms) + ms * threads / cores_;
+    at.all_done_ms = std::max(at.all_done_ms, start_ms) + ms * threads / cores_;
+    return std::max(start_ms + ms, at.shards_done_ms);
+  }
+  double RunWorker(uint32_t host, double start_ms, double ms, double threads) {
+    Host& at = hosts_[host];
+    if (!at.is_crowded) return start_ms + ms;
+    at.all_done_ms = std::max(at.all_done_ms, start_ms) + ms * threads / cores_;
+    return std::max(start_ms + ms, at.all_done_ms);
+  }
 
  private:
   struct Host {
@@ -41,7 +52,6 @@ class HostCores {
   };
   const double cores_;
   std::vector<Host> hosts_;
-  bool is_any_crowded_ = false;
 };
 
 // The network of hosts. Each host has one link out and one in, of equal bandwidth, which

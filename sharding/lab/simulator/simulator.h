@@ -35,6 +35,11 @@ struct SimulatedRun {
   uint64_t events = 0;
 };
 
+struct StepWork;
+
+// Of a step's work that is known. Requires options that Simulate takes.
+SimulatedRun SimulatedRunOf(const StepWork& work, const SimulatorOptions& options);
+
 // 2 to 4,096 ranks. kUsage for other numbers and for options out of range.
 Result<SimulatedRun> Simulate(const Workload& workload, const Plan& plan,
                               const ClusterShape& cluster, const Machine& machine,
