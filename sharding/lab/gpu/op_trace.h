@@ -10,9 +10,26 @@
 #include <vector>
 
 #include "sharding/lab/gpu/op_rules.h"
-#include "sharding/lab/gpu/trace_window.h"
 
 namespace rowhouse {
+
+// Which part of a trace is looked at: two whole iterations of training from its last tenth, when
+// everything is warm, as the authors of gpu_model.h take it; where that holds no two whole ones,
+// the last two of the trace, or the only one, or without any mark everything, as one.
+//
+// Iterations are marked by events "ProfilerStep#n"; or by the first label "## name ##" that occurs
+// twice; or by torch::autograd::GraphRoot; or by Optimizer.step: from one to the next. Of our own
+// profile all steps, by the numbers that its layers have.
+struct TraceWindow {
+  double begin_us = 0;
+  double end_us = 0;  // an event belongs to it if it starts before
+  uint64_t iterations = 1;
+  std::string what;  // in words: "2 iterations from the last tenth"
+
+  bool holds(const TraceEvent& event) const {
+    return event.start_us >= begin_us && event.start_us < end_us;
+  }
+};
 
 struct OpTracePrediction {
   struct Op {  // operators of one name and of the same sizes
