@@ -114,6 +114,7 @@ Result<Accountability> Measure(const Request& request, const Progress& progress)
   all.is_part = !request.only.empty();
   ASSIGN_OR_RETURN(all.calibration, CalibrateFor(request, progress));
   Machine& machine = all.calibration.machine;
+  machine = WithTypicalInStep(std::move(machine));
   std::vector<ReferenceRun> references;
   if (!request.is_quick) {
     ASSIGN_OR_RETURN(references,

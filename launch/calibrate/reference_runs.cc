@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sharding/lab/cost/in_step.h"
+#include "launch/prediction/machine_of_run.h"
 
 namespace rowhouse {
 namespace {
@@ -74,8 +74,9 @@ Result<std::vector<ReferenceRun>> TrainReferences(
 
 // The model is linear in each factor: base + factor x slope.
 Status FitInStep(const std::vector<ReferenceRun>& runs, Machine* machine) {
-  ASSIGN_OR_RETURN(const std::vector<StepPhases> once, Predict(runs, *machine, 1));
-  ASSIGN_OR_RETURN(const std::vector<StepPhases> twice, Predict(runs, *machine, 2));
+  const Machine typical = WithTypicalInStep(*machine);  // in what is not fitted
+  ASSIGN_OR_RETURN(const std::vector<StepPhases> once, Predict(runs, typical, 1));
+  ASSIGN_OR_RETURN(const std::vector<StepPhases> twice, Predict(runs, typical, 2));
   ForEachFittedPhase([&](const NamedStepPhase& phase) {
     double slopes = 0, rest = 0, least = kMaxFactor, most = kMinFactor;
     for (size_t r = 0; r < runs.size(); ++r) {

@@ -80,11 +80,19 @@ std::string WarningOf(const Machine& machine, const std::string& path) {
   return "";
 }
 
+// As fitted to training runs on a quiet host of two cores (docs/cost_model.md has the runs).
+constexpr std::pair<const char*, double> kTypicalInStep[] = {
+    {"data", 1.06},           {"merge", 1.8},         {"pull", 1.35},
+    {"row_gradients", 1.85},  {"pool", 2.9},          {"mlp", 1.05},
+    {"interaction", 1.3},     {"pool_backward", 1.8}, {"push", 1.35},
+    {"dense_update", 1.6},    {"store", 1.35},        {"loss_ns_per_sample", 90},
+    {"exchange_cores", 0.55}, {"jitter", 0.1}};
+
 // What stands in for this host where nothing was measured.
 CalibratedMachine TypicalHere(const std::string& why) {
   Machine here;
   DescribeHost(&here);
-  Machine machine = Machine::Typical();
+  Machine machine = WithTypicalInStep(Machine::Typical());
   machine.cores = here.cores;
   machine.memory_bytes = here.memory_bytes;
   return {.machine = std::move(machine),
@@ -153,6 +161,13 @@ std::string StandIn(const std::string& path, Machine* machine) {
 
 }  // namespace
 
+Machine WithTypicalInStep(Machine machine) {
+  for (const auto& [name, value] : kTypicalInStep) {
+    machine.constants.insert({std::string("in_step_") + name, {value, "", 0}});
+  }
+  return machine;
+}
+
 void DescribeHost(Machine* machine) {
   const HostFacts facts = FactsOfThisHost();
   machine->host = facts.name;
@@ -183,7 +198,9 @@ std::string CalibrationPathOf(const std::string& host) {
 }
 
 Result<CalibratedMachine> MachineOf(const std::string& given) {
-  if (given == "typical") return CalibratedMachine{.machine = Machine::Typical()};
+  if (given == "typical") {
+    return CalibratedMachine{.machine = WithTypicalInStep(Machine::Typical())};
+  }
   const std::string path = given.empty() ? CalibrationPathOf(HostName()) : given;
   Result<Machine> machine = ReadMachine(path);
   if (machine.ok()) {
@@ -193,6 +210,7 @@ Result<CalibratedMachine> MachineOf(const std::string& given) {
     const std::string other = WhyAnotherHost(measured, path);
     const std::string beside = WarningOf(measured, path);
     const std::string stands_in = StandIn(path, &measured);
+    measured = WithTypicalInStep(std::move(measured));
     calibrated.is_measured_here = other.empty() && stands_in.empty();
     calibrated.warning = !other.empty() ? other : !stands_in.empty() ? stands_in : beside;
     return calibrated;

@@ -22,10 +22,15 @@ struct CalibratedMachine {
 // `path` (settings.sharding.calibration), or if it is "" this host's file in the user's cache
 // folder, or else typical figures, with this host's cores and memory and a warning. kUsage for a
 // file that is named and cannot be read; a file that is not named and cannot be read is a warning.
-// "typical": Machine::Typical(), without a warning. Typical figures stand in for kernels that are
-// missing because the calibration was cut off, or whose samples differ too much (kRefusedSpread).
+// "typical": Machine::Typical(), without a warning. All have WithTypicalInStep. Typical figures
+// stand in for kernels that are missing because the calibration was cut off, or whose samples
+// differ too much (kRefusedSpread).
 Result<CalibratedMachine> MachineOf(const std::string& path);
 Result<CalibratedMachine> MachineOf(const CommandLine& command_line);
+
+// The machine, with typical factors where it lacks a constant "in_step_..." (InStep): phases take
+// longer in a step than their kernels, and calibration measures only the factors of phases.
+Machine WithTypicalInStep(Machine machine);
 
 // $XDG_CACHE_HOME/rowhouse/calibration-<host>.json, or ~/.cache/...
 std::string CalibrationPathOf(const std::string& host);

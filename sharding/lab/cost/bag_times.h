@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "sharding/lab/cost/kernel_times.h"
+#include "sharding/lab/cost/machine.h"
 #include "sharding/lab/traffic/step_traffic.h"
 
 namespace rowhouse {

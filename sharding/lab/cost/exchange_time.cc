@@ -5,7 +5,7 @@
 
 #include "sharding/lab/cost/bag_times.h"
 #include "sharding/lab/cost/gather_time.h"
-#include "sharding/lab/cost/in_step.h"
+#include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "sharding/lab/cost/kernel_times.h"
+#include "sharding/lab/cost/machine.h"
 #include "sharding/lab/traffic/cache_shares.h"
 #include "sharding/lab/traffic/step_traffic.h"
 

@@ -1,5 +1,7 @@
 #include "sharding/lab/cost/machine.h"
 
+#include <fmt/ranges.h>
+
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
@@ -108,6 +110,51 @@ Result<Machine> Machine::FromJson(const nlohmann::json& json) {
   Result<Machine> machine = Read(json);
   if (!machine.ok()) return UsageError("{}", machine.status().message());
   return machine;
+}
+
+double KernelTimes::Ms(const std::string& kernel, std::initializer_list<double> sizes) {
+  const auto found = machine_.kernels.find(kernel);
+  if (found == machine_.kernels.end()) {
+    missing_.insert(kernel);
+    return 0;
+  }
+  if (found->second.axes().size() != sizes.size()) {
+    missing_.insert(fmt::format("{} of {} sizes", kernel, sizes.size()));
+    return 0;
+  }
+  return found->second.Predict(std::span(sizes.begin(), sizes.size())) * 1e-6;
+}
+
+std::string KernelTimes::Of(const std::string& stem, const std::string& member) const {
+  const bool has_any = !machine_.HasKernel(stem + member) && machine_.HasKernel(stem + "any");
+  return stem + (has_any ? "any" : member);
+}
+
+Status KernelTimes::status() const {
+  if (missing_.empty()) return OkStatus();
+  return UsageError("the calibration lacks {} {}; make another by rowhouse bench calibrate",
+                    missing_.size() == 1 ? "kernel" : "kernels", fmt::join(missing_, ", "));
+}
+
+std::string InStep::ConstantOf(const NamedStepPhase& phase) {
+  return std::string("in_step_") + phase.name;
+}
+
+InStep InStep::Of(const Machine& machine) {
+  InStep factors;
+  const auto take = [&](const std::string& constant, double* value) {
+    const auto found = machine.constants.find(constant);
+    if (found != machine.constants.end()) *value = found->second.value;
+  };
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    factors.phases.*phase.value = 1;
+    take(ConstantOf(phase), &(factors.phases.*phase.value));
+  }
+  take("in_step_store", &factors.store);
+  take("in_step_loss_ns_per_sample", &factors.loss_ns_per_sample);
+  take("in_step_exchange_cores", &factors.exchange_cores);
+  take("in_step_jitter", &factors.jitter);
+  return factors;
 }
 
 }  // namespace rowhouse

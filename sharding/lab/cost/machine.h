@@ -1,6 +1,6 @@
 // Machine: the constants of one kind of host, as `rowhouse bench calibrate` measures them: what a
 // kernel takes, what memory, disk and network give. The cost model knows a machine by nothing else.
-// It reads `cores`, `kernels` and the constants "in_step_..." (in_step.h); memory_traffic.h reads
+// It reads `cores`, `kernels` and the constants "in_step_..." (InStep); memory_traffic.h reads
 // dram_gbs and llc_bytes; all others are for people.
 //
 // As a file it is JSON: {"rowhouse_calibration": 1, "host", "cpu", "cores", "measured_at",
@@ -9,11 +9,14 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 
 #include "common/status.h"
+#include "common/step_phases.h"
 #include "sharding/lab/cost/kernel_table.h"
 
 namespace rowhouse {
@@ -48,6 +51,50 @@ struct Machine {
   // Round figures of a two-socket server of 2023, for plans of machines that nobody measured.
   // Everything the cost model needs is in it.
   static Machine Typical();
+};
+
+// Looks up times in a machine's kernels, and remembers the names of those that it lacks, so that
+// one message can name them all. Threads: one.
+class KernelTimes {
+ public:
+  explicit KernelTimes(const Machine& machine) : machine_(machine) {}
+
+  // Milliseconds; 0 if the kernel is missing or a size is 0.
+  double Ms(const std::string& kernel, std::initializer_list<double> sizes);
+
+  // The kernel `stem` + `member`, or, if the machine has it and not that one, `stem` + "any": what
+  // a typical machine takes for any member of the family.
+  std::string Of(const std::string& stem, const std::string& member) const;
+
+  const Machine& machine() const { return machine_; }
+
+  // kUsage, naming them, if kernels were missing.
+  Status status() const;
+
+ private:
+  const Machine& machine_;
+  std::set<std::string> missing_;
+};
+
+// How much longer a kernel takes inside a step than when it is measured again and again, as
+// calibration does: other phases have filled the processor's caches, and threads were asleep. Times
+// of kernels are multiplied by the factor of their phase.
+struct InStep {
+  StepPhases phases;  // allreduce and other: not used
+  double store = 1;
+  // Activations, loss and its gradient, beside the products: ns a sample.
+  double loss_ns_per_sample = 0;
+  // The share of a host's cores that the threads of pulls and pushes of rows keep busy at once.
+  double exchange_cores = 1;
+  // Workers of a host that share its cores wait for each other: standard deviation of a step's
+  // time between them, as a share of it.
+  double jitter = 0;
+
+  // By the machine's constants "in_step_<phase>", "in_step_store" and so on. Those that it lacks:
+  // as long as measured.
+  static InStep Of(const Machine& machine);
+  // The name of a phase's constant.
+  static std::string ConstantOf(const NamedStepPhase& phase);
 };
 
 }  // namespace rowhouse

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <functional>
 
-#include "sharding/lab/cost/in_step.h"
 #include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
@@ -114,23 +113,6 @@ void AddStoreAndData(Machine* machine) {
 }
 
 }  // namespace
-
-InStep InStep::Typical() {
-  return {.phases = {.data = 1.06,
-                     .merge = 1.8,
-                     .pull = 1.35,
-                     .row_gradients = 1.85,
-                     .pool = 2.9,
-                     .mlp = 1.05,
-                     .interaction = 1.3,
-                     .pool_backward = 1.8,
-                     .push = 1.35,
-                     .dense_update = 1.6},
-          .store = 1.35,
-          .loss_ns_per_sample = 90,
-          .exchange_cores = 0.55,
-          .jitter = 0.1};
-}
 
 Machine Machine::Typical() {
   Machine machine;

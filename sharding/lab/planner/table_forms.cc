@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "sharding/lab/cost/bag_times.h"
-#include "sharding/lab/cost/kernel_times.h"
+#include "sharding/lab/cost/machine.h"
 #include "sharding/plans/plan_maker.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sharding/lab/cost/in_step.h"
+#include "sharding/lab/cost/machine.h"
 #include "sharding/lab/simulator/ps_queues.h"
 #include "sharding/lab/traffic/step_traffic.h"
 

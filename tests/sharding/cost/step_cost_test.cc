@@ -309,6 +309,7 @@ TEST(StepCost, WorkersThatShareCoresWaitForEachOther) {
   const Workload workload = StepCostWorkloadOf(3, 10'000, 16, 2048, 2);
   Machine machine = Machine::Typical();
   const Plan plan = RowWise(workload, 1);
+  machine.constants["in_step_jitter"] = {.value = 0.1};
   EXPECT_EQ(PredictStep(workload, plan, Cluster(1, 2), machine).value().wait_ms, 0);
   machine.cores = 2;
   EXPECT_GT(PredictStep(workload, plan, Cluster(1, 2), machine).value().wait_ms, 0);
