@@ -33,7 +33,6 @@ class BagTimes {
   struct Lists;  // what a message has
   double MsOf(const std::string& kernel, const Lists& lists);
   Exchange Of(const std::string& kernel, const Lists& lists);
-  double MoreRowsMs(const std::string& kernel, const Lists& lists);
 
   KernelTimes& times_;
 };

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "sharding/lab/cost/bag_times.h"
-#include "sharding/lab/cost/gather_time.h"
 #include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
@@ -83,9 +82,6 @@ class Times {
   const InStep factors_;
 };
 
-// An exchange that is nearly all messages.
-constexpr double kFewRows = 16, kNarrow = 4;
-
 // What every worker asks of all shards, as if it were one shard.
 ShardTraffic SumOf(const StepTraffic& traffic) {
   ShardTraffic sum;
@@ -96,7 +92,6 @@ ShardTraffic SumOf(const StepTraffic& traffic) {
     sum.pushed_row_floats += shard.pushed_row_floats;
     sum.bags += shard.bags;
     sum.bag_lookups += shard.bag_lookups;
-    sum.bag_floats += shard.bag_floats;
     sum.bag_lookup_floats += shard.bag_lookup_floats;
     sum.bag_rows += shard.bag_rows;
     sum.row_entries += shard.row_entries;
@@ -157,11 +152,8 @@ class Exchanges {
   // Of a pull: bags are pooled. Their gradients are pushed as rows are.
   bool pools() const { return all_.bag_lookups > 0; }
 
-  // What a message takes whatever is in it is the same inside a step.
-  double InStepMs(const std::string& kernel, double factor, double wall) {
-    const double fixed = std::min(wall, kernels_.Ms(kernel, {kFewRows, kNarrow}));
-    return fixed + factor * (wall - fixed);
-  }
+  // Pooling takes as long as in the kernel.
+  double PullFactor() const { return pools() ? 1.0 : times_.factors().phases.pull; }
 
   void Pull() {
     const Exchange whole = PullOf(all_);
@@ -171,18 +163,46 @@ class Exchanges {
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
     result_.worker_pull = whole.worker;
-    result_.pull = times_.Wall(whole, shard_ms, pools());
-    // Pooling takes as long as in the kernel.
-    if (!pools()) result_.pull = InStepMs("pull", times_.factors().phases.pull, result_.pull);
+    result_.pull = PullFactor() * times_.Wall(whole, shard_ms, pools());
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
-  // The answer waits until all rows are gathered.
+  // Of rows that no step has seen, in a cache that is smaller than its slice: each is searched for
+  // and gets its initial values, which the kernel "pull", whose rows have places of their own, does
+  // not measure. The answer waits until all rows are gathered.
   void Gather(const Plan& plan, const CacheShares& caches) {
-    const std::vector<double> ms = FurtherGatherMs(workload_, plan, traffic_, caches, &kernels_);
-    for (size_t s = 0; s < ms.size(); ++s) result_.shards[s].pull += ms[s];
-    if (ms.empty()) return;
-    result_.pull += (pools() ? 1 : times_.factors().phases.pull) * std::ranges::max(ms);
+    constexpr const char *kKnown = "placed_pull", *kNew = "cached_pull_new";
+    if (!kernels_.machine().HasKernel(kKnown) || !kernels_.machine().HasKernel(kNew)) return;
+    std::vector<bool> have_places;  // of each table
+    for (const TableSpec& table : workload_.tables.physical) {
+      have_places.push_back(HavePlaces(plan, table, caches.cached_rows[Raw(table.id)]));
+    }
+    std::vector<double> rows(traffic_.shards.size()), floats(rows);
+    for (const PulledRows& pulled : traffic_.pulled) {
+      const size_t table = Raw(pulled.table);
+      if (have_places[table]) continue;
+      const double fresh = pulled.rows * workload_.step.workers * caches.tables[table].touched;
+      rows[Raw(pulled.shard)] += fresh;
+      floats[Raw(pulled.shard)] += fresh * pulled.columns;
+    }
+    double slowest = 0;
+    for (size_t s = 0; s < rows.size(); ++s) {
+      if (rows[s] <= 0) continue;
+      const double dim = floats[s] / rows[s];
+      const double ms =
+          std::max(0.0, kernels_.Ms(kNew, {rows[s], dim}) - kernels_.Ms(kKnown, {rows[s], dim}));
+      result_.shards[s].pull += ms;
+      slowest = std::max(slowest, ms);
+    }
+    result_.pull += PullFactor() * slowest;
+  }
+
+  static bool HavePlaces(const Plan& plan, const TableSpec& table, double cached_rows) {
+    double rows = 0;
+    for (const Slice& slice : plan.slices(table.id)) rows += static_cast<double>(slice.rows());
+    const double on_workers =
+        static_cast<double>(plan.worker_rows(table.id).size()) / static_cast<double>(table.rows);
+    return cached_rows >= rows * (1 - on_workers) - 0.5;
   }
 
   void Push() {
@@ -194,21 +214,16 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push = InStepMs("push", times_.factors().phases.push,
-                            times_.Wall(whole, shard_ms, /*is_work=*/false));
+    result_.push = times_.factors().phases.push * times_.Wall(whole, shard_ms, /*is_work=*/false);
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 
-  // The update of a row costs the same for any number of workers; each further push of it costs
-  // kFurtherPush of that, to be found and added.
+  // The update of a row costs the same for any number of workers.
   double ApplyOf(const ShardTraffic& shard) {
-    constexpr double kFurtherPush = 0.3;
     double ms = 0;
     if (shard.updated_rows > 0) {
-      const double pushed = shard.pushed_sent_rows * workload_.step.workers / shard.updated_rows;
       const std::string update = kernels_.Of("update_", optimizer_);
-      ms += kernels_.Ms(update, {shard.updated_rows, shard.updated_floats / shard.updated_rows}) *
-            (1 + kFurtherPush * std::max(0.0, pushed - 1));
+      ms += kernels_.Ms(update, {shard.updated_rows, shard.updated_floats / shard.updated_rows});
     }
     if (shard.bag_lookups > 0) {
       ms += workload_.step.workers * bags_.ApplyMs(shard, optimizer_);
@@ -220,12 +235,11 @@ class Exchanges {
   // what is left. On a host that has no core left over shards come first, as threads do that have
   // slept: with a shard on every core, the answers to pushes wait until all rows are updated.
   void Update(double push_to_pull) {
-    double slowest = 0, all = 0;
+    double until_applied = 0;
     for (const ShardWork& shard : result_.shards) {
-      slowest = std::max(slowest, shard.apply);
-      all += shard.apply;
+      until_applied = std::max(until_applied, shard.apply);
     }
-    const double cores = times_.cores(), of_host = all / times_.hosts();
+    const double cores = times_.cores();
     // What the workers' threads do meanwhile, of what they could do with all cores.
     const auto shards = static_cast<double>(traffic_.shards.size());
     double goes_on = 1;
@@ -234,7 +248,6 @@ class Exchanges {
       const double busy = std::min(std::ceil(shards / times_.hosts()), cores);
       goes_on = std::min(workers, cores - busy) / std::min(workers, cores);
     }
-    const double until_applied = std::max(slowest, of_host / cores);
     const double done_meanwhile = goes_on * until_applied;
     if (done_meanwhile < push_to_pull) {
       result_.crowded = until_applied - done_meanwhile;
@@ -295,7 +308,6 @@ class Exchanges {
       bytes[shard] += here * shares.stored * caches.record_bytes[table];
     }
     const bool reads_ahead = workload_.storage.prefetch_steps > 0;
-    double beside_ms = 0;
     for (size_t s = 0; s < read.size(); ++s) {
       if (read[s] <= 0) continue;
       const double record = bytes[s] / read[s];
@@ -305,7 +317,6 @@ class Exchanges {
       result_.shards[s].store = reads_ahead ? kInPulls * ms : ms;
       result_.shards[s].beside = (reads_ahead ? kBeside : kBeside - 1) * ms;
       result_.shards[s].ahead = reads_ahead ? ms : 0;
-      beside_ms += result_.shards[s].beside;
     }
     if (slowest <= 0) return;
     result_.store = slowest;
@@ -314,19 +325,6 @@ class Exchanges {
       result_.store = std::max(kInPulls * slowest, slowest - beside - result_.push);
     }
     result_.pull += result_.store;
-    const double wait = WaitForCores(beside, beside_ms);
-    result_.crowded += wait;
-    result_.push += wait;
-  }
-
-  // What the store's threads take of a host's cores beyond those that are idle in a step.
-  double WaitForCores(double beside, double store_ms) {
-    const double step = beside + result_.pull + result_.push;
-    double busy = workload_.step.workers * (beside + result_.worker_pull + result_.worker_push);
-    for (const ShardWork& shard : result_.shards) {
-      busy += shard.pull + shard.push + shard.apply + shard.store;
-    }
-    return std::max(0.0, (busy + store_ms) / times_.hosts() / times_.cores() - step);
   }
 
   // Of what the store's thread takes to read and write rows, with reading ahead. In pulls a shard

@@ -21,7 +21,7 @@ struct ShardWork {
 struct ExchangeTime {
   double pull = 0, push = 0;  // wall, of a worker, the following parts of it included
   double update = 0;          // of `pull`: until the shards have applied the step before
-  double crowded = 0;         // of `push`: waiting for cores that updating shards and the store use
+  double crowded = 0;         // of `push`: waiting for cores that updating shards use
   double store = 0;           // of `pull`: waiting for reads
   double wire = 0;            // of `pull` and `push`: waiting for the network
   double calls = 0;           // of `pull` and `push`: what they would take with one row a table

@@ -68,9 +68,7 @@ class WorkerPhases {
       result_.phases.data = samples() * workload_.data_ns_per_sample * 1e-6;
       return;
     }
-    std::string kernel = "data_" + workload_.data_source;
-    const std::string uniform = kernel + "_uniform";
-    if (workload_.step.zipf_exponent == 0 && times_.machine().HasKernel(uniform)) kernel = uniform;
+    const std::string kernel = "data_" + workload_.data_source;
     // Files are read ahead by other threads: what is left is copying, which no kernel measures.
     if (!times_.machine().HasKernel(kernel)) return;
     result_.phases.data = factors_.phases.data * times_.Ms(kernel, {samples(), std::max(1.0, ids)});

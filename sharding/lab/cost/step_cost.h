@@ -52,7 +52,7 @@ struct StepCost {
   std::vector<RankCost> workers;  // one entry: they are alike
   std::vector<TableCost> tables;  // each physical table
   double parked_ms = 0;           // of phases.pull: until the shards have applied the step before
-  double crowded_ms = 0;          // of phases.push: waiting for cores that shards and stores use
+  double crowded_ms = 0;          // of phases.push: waiting for cores that updating shards use
   double wait_ms = 0;             // of phases.allreduce: for slower workers of the same host
   double wire_bytes = 0;  // a step, over all workers, both ways (report: wire_bytes_per_step)
   double hit_rate = 1;    // of all pulled rows

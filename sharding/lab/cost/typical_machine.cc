@@ -101,7 +101,7 @@ void AddStoreAndData(Machine* machine) {
         const double lines = std::ceil(s[1] / 64);
         return 2 + lines * (s[0] < 3e7 ? 1.0 : 8.0);
       });
-  for (const char* const name : {"data_synthetic", "data_synthetic_uniform", "data_random"}) {
+  for (const char* const name : {"data_synthetic", "data_random"}) {
     kernels[name] = Kernel({Axis("samples", 1, 1e7), Axis("ids", 1, 1e5)},
                            [](Sizes s) { return 1'000 + s[0] * (300 + 40 * s[1]); });
   }

@@ -114,14 +114,11 @@ double TableForms::RowPushMs(const TableSpec& table, const std::string& side) co
   return SlopeMs("push_" + side, rows_of_message_, table.dim);
 }
 
-// A row is updated once a step; each further push of it has to be found and added.
-double TableForms::UpdateMs(const TableSpec& table, double distinct, double updated) const {
-  constexpr double kFurtherPush = 0.3;
+// A row is updated once a step, however many workers push it.
+double TableForms::UpdateMs(const TableSpec& table, double updated) const {
   if (!use(table.id).is_trained || updated <= 0) return 0.0;
   const std::string kernel = KernelTimes(machine_).Of("update_", table.optimizer);
-  const double pushes = distinct * cluster_.workers / updated;
-  return updated * SlopeMs(kernel, rows_of_message_, table.dim) *
-         (1 + kFurtherPush * std::max(0.0, pushes - 1));
+  return updated * SlopeMs(kernel, rows_of_message_, table.dim);
 }
 
 TableForm TableForms::WithEvenMs(TableForm form) const {
@@ -204,8 +201,7 @@ TableForm TableForms::Rows(TableId table, std::vector<RowId> hot_rows) const {
     form.worker_ms += Ms("allreduce", {workers, on_workers}) - Ms("allreduce", {workers, 1.0});
   }
   form.shard_ms = workers * distinct * (RowPullMs(spec, "shard") + RowPushMs(spec, "shard")) +
-                  UpdateMs(spec, distinct, updated) +
-                  StoreMs(table, static_cast<double>(used.record_bytes));
+                  UpdateMs(spec, updated) + StoreMs(table, static_cast<double>(used.record_bytes));
   form.link_ms = LinkMs(distinct * (kRowId + kCount + kValue * spec.dim));
   // Of a table that a message has: a few rows' worth of work, about.
   form.piece_ms = 4 * workers * RowPullMs(spec, "shard");

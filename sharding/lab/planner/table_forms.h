@@ -83,7 +83,7 @@ class TableForms {
   double BagsMs(TableId table, bool of_shards, double length, double dim) const;
   double RowPullMs(const TableSpec& table, const std::string& side) const;
   double RowPushMs(const TableSpec& table, const std::string& side) const;
-  double UpdateMs(const TableSpec& table, double distinct, double updated) const;
+  double UpdateMs(const TableSpec& table, double updated) const;
   TableForm WithEvenMs(TableForm form) const;
   // Of a worker's link; pulls and pushes go opposite ways, one after the other.
   double LinkMs(double bytes) const;

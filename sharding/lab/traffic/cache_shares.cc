@@ -134,12 +134,11 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
       {.keeps = storage.keeps,
        .steps = static_cast<double>(workload.steps),
        .different_steps = static_cast<double>(std::min(workload.steps, workload.steps_of_epoch)),
-       .steps_ahead = static_cast<double>(storage.prefetch_steps),
        .messages = workers,
        .knows_frequencies = storage.knows_frequencies});
   if (storage.has_rows) {
     shares.stored += shares.touched;
-    shares.touched = shares.touched_midway = 0;
+    shares.touched = 0;
   }
   if (Raw(table) < workload.lru_miss_ratio.size() &&
       workload.lru_miss_ratio[Raw(table)] != nullptr) {
@@ -148,7 +147,6 @@ RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraf
   const double once = ids.DistinctRows(lookups) / (workers * rows.distinct_rows);
   shares.stored *= once;
   shares.touched *= once;
-  shares.touched_midway *= once;
   shares.cached = std::max(0.0, 1 - shares.touched - shares.stored);
   return shares;
 }

@@ -28,59 +28,217 @@ double ZipfMass(double from, double to, double exponent) {
                                 : (std::pow(b, power) - std::pow(a, power)) / power;
 }
 
-// Retention::by_count of every policy that counts, when rows are read ahead; measured by runs.
-constexpr double kByCountAhead = 0.15;
+// ---- Caches -------------------------------------------------------------------------------------
+
+// Hit rates of a cache of `slots` rows: shares of the distinct rows of a step of `lookups` lookups.
+class CacheHits {
+ public:
+  // All of them outlive this object. Requires lookups > 0.
+  CacheHits(const IdDistribution& ids, double slots, double lookups, const CacheOfRun& use)
+      : ids_(ids),
+        slots_(slots),
+        lookups_(lookups),
+        use_(use),
+        distinct_(ids.DistinctRows(lookups)) {}
+
+  // For the mean step of a run that begins with an empty cache and untouched rows.
+  RowShares OfRun() const {
+    RowShares shares;
+    const double in_the_long_run = LongRun();
+    if (use_.steps <= 0) {
+      shares.cached = in_the_long_run;
+      shares.stored = 1 - in_the_long_run;
+      return shares;
+    }
+    // Each distinct row of the run is touched for the first time once.
+    const double different = use_.different_steps > 0 ? use_.different_steps : use_.steps;
+    const double pulled = use_.steps * distinct_;
+    shares.touched = std::min(1.0, ids_.DistinctRows(lookups_ * different) / pulled);
+    // Until as many rows were used as there are slots none is evicted: all but new ones are hits.
+    shares.steps_to_fill = std::min(use_.steps, ids_.LookupsFor(slots_) / lookups_);
+    const double touched_by_then = ids_.DistinctRows(lookups_ * shares.steps_to_fill);
+    const double hits = std::max(0.0, shares.steps_to_fill * distinct_ - touched_by_then) +
+                        (use_.steps - shares.steps_to_fill) * distinct_ * in_the_long_run;
+    shares.cached = std::clamp(hits / pulled, 0.0, 1.0 - shares.touched);
+    shares.stored = std::max(0.0, 1 - shares.touched - shares.cached);
+    return shares;
+  }
+
+  // Rows that come in for a step take slots until others come in for the next one; the rest of the
+  // cache keeps the rows that were used most among `seen` lookups, and some of those that were used
+  // last.
+  double After(double seen) const {
+    if (slots_ <= 0) return 0;
+    if (slots_ >= ids_.rows()) return 1;
+    const double che = Che(), by_count = use_.keeps.by_count;
+    if (by_count <= 0) return che;
+    if (by_count >= 1) return std::max(che, MostFrequent(slots_));
+    constexpr int kRounds = 4;
+    constexpr double kTaken = 0.75;  // of such slots, as measured
+    double top = che;
+    for (int i = 0; i < kRounds; ++i) {
+      const double fixed = slots_ - kTaken * (1 - top) * distinct_;
+      top = (top + std::max(che, MostCounted(std::max(0.0, fixed), seen))) / 2;
+    }
+    return che + by_count * (top - che);
+  }
+
+ private:
+  // Hits of a step, if each row that it touches is there with this chance.
+  template <typename Chance>
+  double Mean(const Chance& chance) const {
+    double hits = 0;
+    for (size_t g = 0; g < ids_.groups().size(); ++g) {
+      hits += ids_.groups()[g].rows * Touched(ids_.decays()[g], lookups_) * chance(g);
+    }
+    return hits / distinct_;
+  }
+
+  double LongRun() const {
+    if (slots_ >= ids_.rows()) return 1;
+    if (use_.keeps.is_fixed && !use_.knows_frequencies) return ByNumber();
+    if (use_.steps <= 0) return After(std::numeric_limits<double>::infinity());
+    // A policy that counts knows more and more: the mean of a quarter and three of the run.
+    const double seen = use_.steps * lookups_;
+    return (After(0.25 * seen) + After(0.75 * seen)) / 2;
+  }
+
+  // Che's approximation: a row is in the cache if it was used in the last T lookups, where
+  // T is such that as many distinct rows are looked up as the cache has slots. What came in for
+  // earlier messages of the step is among them.
+  double Che() const {
+    if (use_.messages == 1) return WholeStep(slots_);
+    constexpr double kMaxParts = 4;  // of a step
+    const bool is_many = use_.messages <= 0 || use_.messages > kMaxParts;
+    const double parts = is_many ? kMaxParts : use_.messages;
+    const double first = is_many ? 0.5 : 0;  // of many the middle
+    const double characteristic = ids_.LookupsFor(slots_);
+    return Mean([&](size_t g) {
+      double used = 0;
+      for (double part = 0; part < parts; ++part) {
+        used += Touched(ids_.decays()[g], characteristic - (part + first) / parts * lookups_);
+      }
+      return used / parts;
+    });
+  }
+
+  // The same where all rows of a step are looked up at once. A step that needs more rows than there
+  // are slots leaves a part of them.
+  double WholeStep(double slots) const {
+    const double characteristic = std::max(ids_.LookupsFor(slots), lookups_);
+    const double kept = std::min(1.0, slots / distinct_);
+    return Mean([&](size_t g) { return Touched(ids_.decays()[g], characteristic) * kept; });
+  }
+
+  // The most frequent rows are in the cache.
+  double MostFrequent(double slots) const {
+    return Mean([&](size_t g) {
+      const double cached = std::clamp(slots, 0.0, ids_.groups()[g].rows);
+      slots -= cached;
+      return cached / ids_.groups()[g].rows;
+    });
+  }
+
+  // The rows that were looked up most often among `seen` lookups are in the cache: counts of a row
+  // are Poisson, so a row of probability p has c or more with P(Gamma(c) <= p * seen), here by
+  // Wilson and Hilferty (1931); c is such that as many rows have it as there are slots.
+  double MostCounted(double slots, double seen) const {
+    if (!std::isfinite(seen) || slots >= ids_.DistinctRows(seen)) return MostFrequent(slots);
+    const std::span<const IdDistribution::Group> groups = ids_.groups();
+    std::vector<double> roots;
+    for (const auto& group : groups) roots.push_back(std::cbrt(group.probability * seen));
+    std::vector<double> has(groups.size());  // each row of the group that many lookups
+    const auto rows_with = [&](double count) {
+      const double scale = 3 * std::sqrt(count), of_root = scale / std::cbrt(count);
+      const double shift = scale * (1 / (9 * count) - 1);
+      double rows = 0;
+      for (size_t g = 0; g < groups.size(); ++g) {
+        const double z = of_root * roots[g] + shift;
+        has[g] = 1 / (1 + std::exp(-z * (1.5976 + 0.070566 * z * z)));  // the normal law's integral
+        rows += groups[g].rows * has[g];
+      }
+      return rows;
+    };
+    double low = 1e-2, high = std::max(1.0, 2 * groups[0].probability * seen);
+    for (int i = 0; i < 16; ++i) {
+      const double count = std::sqrt(low * high);
+      (rows_with(count) > slots ? low : high) = count;
+    }
+    rows_with(high);
+    return Mean([&](size_t g) { return has[g]; });
+  }
+
+  // Rows are ranked by their numbers, which say nothing of them: those of low numbers stay. Other
+  // rows take turns in as many slots as the rows that come in for one step ever held, as these are
+  // pinned; a set gets a mean of them and, now and then, two deviations more.
+  double ByNumber() const {
+    constexpr double kWays = 16;
+    const double sets = std::max(1.0, slots_ / kWays);
+    double hits = 0;
+    for (int i = 0; i < 20; ++i) {
+      const double of_set = (1 - hits) * distinct_ / sets;
+      const double turns = std::clamp(sets * (of_set + 2 * std::sqrt(of_set)), 1.0, slots_);
+      const double fixed = (slots_ - turns) / ids_.rows();
+      hits = (hits + fixed + (1 - fixed) * WholeStep(turns)) / 2;
+    }
+    return hits;
+  }
+
+  const IdDistribution& ids_;
+  const double slots_, lookups_;
+  const CacheOfRun& use_;
+  const double distinct_;
+};
 
 }  // namespace
 
 struct IdDistribution::Answers {
   Memo<1, double> distinct_rows{1 << 10};
-  Memo<1, double> lookups_for{1 << 12};
   Memo<1, std::pair<IdDistribution, double>> without{1 << 6};
-  Memo<9, RowShares> shares_of_run{1 << 13};
+  Memo<8, RowShares> shares_of_run{1 << 13};
 };
 
-void IdDistribution::BeginAnswers() {
-  decays_.clear();
+IdDistribution::IdDistribution(std::vector<Group> groups)
+    : groups_(std::move(groups)), answers_(std::make_shared<const Answers>()) {
+  double mass = 0;
   for (const Group& group : groups_) {
+    rows_ += group.rows;
+    mass += group.rows * group.probability;
+  }
+  if (mass <= 0) {
+    rows_ = mass = std::max(rows_, 1.0);
+    groups_ = {{rows_, 1.0}};
+  }
+  for (Group& group : groups_) {
+    group.probability /= mass;
     decays_.push_back(group.probability >= 1 ? -std::numeric_limits<double>::infinity()
                                              : std::log1p(-std::max(0.0, group.probability)));
   }
-  answers_ = std::make_shared<const Answers>();
 }
 
 IdDistribution IdDistribution::Of(std::vector<Group> groups) {
   std::erase_if(groups, [](const Group& group) { return group.rows <= 0.0; });
   std::ranges::sort(groups,
                     [](const Group& a, const Group& b) { return a.probability > b.probability; });
-  IdDistribution result;
-  double mass = 0, first = 0;
+  std::vector<Group> joined;
+  double first = 0;
   for (const Group& group : groups) {
-    result.rows_ += group.rows;
-    mass += group.rows * group.probability;
-    if (!result.groups_.empty() &&
+    if (!joined.empty() &&
         (group.probability * kAlike > first || (group.probability == 0 && first == 0))) {
-      Group& last = result.groups_.back();
+      Group& last = joined.back();
       const double both = last.rows * last.probability + group.rows * group.probability;
       last.rows += group.rows;
       last.probability = both / last.rows;
     } else {
-      result.groups_.push_back(group);
+      joined.push_back(group);
       first = group.probability;
     }
   }
-  if (mass <= 0) return Uniform(result.rows_);
-  for (Group& group : result.groups_) group.probability /= mass;
-  result.BeginAnswers();
-  return result;
+  return IdDistribution(std::move(joined));
 }
 
 IdDistribution IdDistribution::Uniform(double rows) {
-  IdDistribution result;
-  result.rows_ = std::max(rows, 1.0);
-  result.groups_ = {{result.rows_, 1.0 / result.rows_}};
-  result.BeginAnswers();
-  return result;
+  return IdDistribution({{std::max(rows, 1.0), 1.0}});
 }
 
 IdDistribution IdDistribution::Zipf(double rows, double exponent) {
@@ -194,270 +352,67 @@ IdDistribution IdDistribution::Hashed(double rows, bool evenly) const {
 }
 
 double IdDistribution::DistinctRows(double lookups) const {
-  if (answers_ == nullptr) return 0;
-  return answers_->distinct_rows.Get({lookups}, [&] { return CountDistinctRows(lookups); });
-}
-
-double IdDistribution::CountDistinctRows(double lookups) const {
-  double distinct = 0;
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    distinct += groups_[g].rows * Touched(decays_[g], lookups);
-  }
-  return distinct;
+  if (groups_.empty()) return 0;
+  return answers_->distinct_rows.Get({lookups}, [&] {
+    double distinct = 0;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      distinct += groups_[g].rows * Touched(decays_[g], lookups);
+    }
+    return distinct;
+  });
 }
 
 double IdDistribution::LookupsFor(double rows) const {
-  if (answers_ == nullptr) return FindLookupsFor(rows);
-  return answers_->lookups_for.Get({rows}, [&] { return FindLookupsFor(rows); });
-}
-
-double IdDistribution::FindLookupsFor(double rows) const {
   if (rows <= 0) return 0;
   double possible = 0;
   for (const Group& group : groups_) possible += group.probability > 0 ? group.rows : 0;
   if (rows >= possible * (1 - 1e-9)) return std::numeric_limits<double>::infinity();
-  struct Term {
-    double rows, decay;  // untouched after n lookups: rows * e^(decay * n)
-  };
-  std::vector<Term> terms;
-  double always = 0;       // rows that any lookup touches
-  double first_slope = 0;  // at 0 lookups
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const Group& group = groups_[g];
-    if (group.probability >= 1) {
-      always += group.rows;
-    } else if (group.probability > 0) {
-      terms.push_back({group.rows, decays_[g]});
-      first_slope -= group.rows * decays_[g];
-    }
-  }
-  if (rows <= always || first_slope <= 0) return 1;
-  // DistinctRows is concave: below its first slope, from where Newton's steps never pass the root.
-  double lookups = (rows - always) / first_slope;
+  // DistinctRows is concave: from below Newton's steps never pass the root.
+  double lookups = 0;
   for (int i = 0; i < 1000; ++i) {
-    double missing = rows - always, slope = 0;
-    for (const Term& term : terms) {
-      const double gone = std::expm1(term.decay * lookups);
-      missing += term.rows * gone;
-      slope -= term.rows * term.decay * (1 + gone);
+    double missing = rows, slope = 0;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const bool is_always_touched = std::isinf(decays_[g]);
+      const double gone = is_always_touched ? -1 : std::expm1(decays_[g] * lookups);
+      missing += groups_[g].rows * gone;
+      if (!is_always_touched) slope -= groups_[g].rows * decays_[g] * (1 + gone);
     }
     if (missing <= 0 || slope <= 0) break;
     const double step = missing / slope;
     lookups += step;
     if (step < 1e-5 * lookups) break;
   }
-  return lookups;
+  return lookups > 0 ? lookups : 1;
 }
 
 IdDistribution IdDistribution::Without(double rows, double* share) const {
-  if (answers_ == nullptr) return MakeWithout(rows, share);
-  auto answer = answers_->without.Get({rows}, [&] {
-    std::pair<IdDistribution, double> made;
-    made.first = MakeWithout(rows, &made.second);
-    return made;
+  auto [left, of_gone] = answers_->without.Get({rows}, [&] {
+    std::vector<Group> groups;
+    double gone = rows, of_these = 0;
+    for (const Group& group : groups_) {
+      const double taken = std::clamp(gone, 0.0, group.rows);
+      gone -= taken;
+      of_these += taken * group.probability;
+      if (group.rows > taken) groups.push_back({group.rows - taken, group.probability});
+    }
+    return std::pair(IdDistribution(std::move(groups)), of_these);
   });
-  *share = answer.second;
-  return std::move(answer.first);
-}
-
-IdDistribution IdDistribution::MakeWithout(double rows, double* share) const {
-  IdDistribution left;
-  double mass = 0;
-  *share = 0;
-  for (const Group& group : groups_) {
-    const double taken = std::clamp(rows, 0.0, group.rows);
-    rows -= taken;
-    *share += taken * group.probability;
-    if (group.rows <= taken) continue;
-    left.groups_.push_back({group.rows - taken, group.probability});
-    left.rows_ += group.rows - taken;
-    mass += (group.rows - taken) * group.probability;
-  }
-  *share = std::min(*share, 1.0);  // Rounding may pass it.
-  if (left.groups_.empty()) return Uniform(1);
-  if (mass <= 0) return Uniform(left.rows_);
-  for (Group& group : left.groups_) group.probability /= mass;
-  left.BeginAnswers();
-  return left;
-}
-
-// Che's approximation: a row is in the cache if it was used in the last T lookups, where
-// T is such that as many distinct rows are looked up as the cache has slots. What came in for
-// earlier messages of the step is among them.
-double IdDistribution::CheHitRate(double slots, double lookups, double messages) const {
-  if (messages == 1) return WholeStepHitRate(slots, lookups);
-  constexpr double kMaxParts = 4;  // of a step
-  const double parts = messages <= 0 ? kMaxParts : std::min(messages, kMaxParts);
-  const double first = messages <= kMaxParts && messages > 0 ? 0 : 0.5;  // else of many the middle
-  const double characteristic = LookupsFor(slots);
-  double hits = 0;
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    double used = 0;
-    for (double part = 0; part < parts; ++part) {
-      used += Touched(decays_[g], characteristic - (part + first) / parts * lookups) / parts;
-    }
-    hits += groups_[g].rows * Touched(decays_[g], lookups) * used;
-  }
-  return hits / DistinctRows(lookups);
-}
-
-// The same where all rows of a step are looked up at once; or of a cache that keeps the steps to
-// come, of which it holds as many ahead as LRU holds back. A step that needs more rows than there
-// are slots leaves a part of them.
-double IdDistribution::WholeStepHitRate(double slots, double lookups) const {
-  const double distinct = DistinctRows(lookups);
-  const double characteristic = std::max(LookupsFor(slots), lookups);
-  const double kept = std::min(1.0, slots / distinct);
-  double hits = 0;
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    hits +=
-        groups_[g].rows * Touched(decays_[g], lookups) * Touched(decays_[g], characteristic) * kept;
-  }
-  return hits / distinct;
-}
-
-// The most frequent rows are in the cache.
-double IdDistribution::TopHitRate(double slots, double lookups) const {
-  double hits = 0;
-  for (size_t g = 0; g < groups_.size() && slots > 0; ++g) {
-    const double cached = std::min(slots, groups_[g].rows);
-    slots -= cached;
-    hits += cached * Touched(decays_[g], lookups);
-  }
-  return hits / DistinctRows(lookups);
-}
-
-// The rows that were looked up most often among `seen` lookups are in the cache: counts of a row
-// are Poisson, so a row of probability p has c or more with P(Gamma(c) <= p * seen), here by
-// Wilson and Hilferty (1931); c is such that as many rows have it as there are slots.
-double IdDistribution::CountedHitRate(double slots, double lookups, double seen) const {
-  if (!std::isfinite(seen) || slots >= DistinctRows(seen)) return TopHitRate(slots, lookups);
-  std::vector<double> roots;
-  for (const Group& group : groups_) roots.push_back(std::cbrt(group.probability * seen));
-  std::vector<double> has(groups_.size());  // each row of the group so many lookups
-  const auto rows_with = [&](double count) {
-    const double scale = 3 * std::sqrt(count), of_root = scale / std::cbrt(count);
-    const double shift = scale * (1 / (9 * count) - 1);
-    double rows = 0;
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      const double z = of_root * roots[g] + shift;
-      has[g] = 1 / (1 + std::exp(-z * (1.5976 + 0.070566 * z * z)));  // the normal law's integral
-      rows += groups_[g].rows * has[g];
-    }
-    return rows;
-  };
-  double low = 1e-2, high = std::max(1.0, 2 * groups_[0].probability * seen);
-  for (int i = 0; i < 16; ++i) {
-    const double count = std::sqrt(low * high);
-    (rows_with(count) > slots ? low : high) = count;
-  }
-  rows_with(high);
-  double hits = 0;
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    hits += groups_[g].rows * has[g] * Touched(decays_[g], lookups);
-  }
-  return hits / DistinctRows(lookups);
+  *share = std::min(of_gone, 1.0);  // Rounding may pass it.
+  return std::move(left);
 }
 
 double IdDistribution::HitRate(double slots, double lookups, const Retention& keeps) const {
-  return HitRateOf(slots, lookups, std::numeric_limits<double>::infinity(), {.keeps = keeps});
-}
-
-// Rows that come in for a step take slots until others come in for the next one; the rest of the
-// cache keeps the rows that were used most, and some of those that were used last.
-double IdDistribution::HitRateOf(double slots, double lookups, double seen,
-                                 const CacheOfRun& use) const {
   if (lookups <= 0) return 1;
-  if (slots <= 0) return 0;
-  if (slots >= rows_) return 1;
-  const double che = CheHitRate(slots, lookups, use.messages), by_count = use.keeps.by_count;
-  if (by_count <= 0) return che;
-  if (by_count >= 1) return std::max(che, TopHitRate(slots, lookups));
-  constexpr int kRounds = 4;
-  constexpr double kTaken = 0.75;  // of such slots; measured, as above
-  double top = che;
-  for (int i = 0; i < kRounds; ++i) {
-    const double fixed = slots - kTaken * (1 - top) * DistinctRows(lookups);
-    top = (top + std::max(che, CountedHitRate(std::max(0.0, fixed), lookups, seen))) / 2;
-  }
-  return che + by_count * (top - che);
-}
-
-double IdDistribution::LongRun(double slots, double lookups, const CacheOfRun& use) const {
-  if (slots >= rows_) return 1;
-  const bool is_blind = use.keeps.is_fixed && !use.knows_frequencies;
-  if (use.steps_ahead <= 0) {
-    if (is_blind) return BlindHitRate(slots, lookups);
-    if (use.steps <= 0) {
-      return HitRateOf(slots, lookups, std::numeric_limits<double>::infinity(), use);
-    }
-    // A policy that counts knows more and more: the mean of a quarter and three of the run.
-    double hits = 0;
-    for (const double part : {0.25, 0.75}) {
-      hits += HitRateOf(slots, lookups, part * use.steps * lookups, use) / 2;
-    }
-    return hits;
-  }
-  // Rows of the next steps stay, whatever the policy. The cache then holds about as many steps
-  // ahead as LRU holds back, and the policy has little to decide.
-  const double ahead = WholeStepHitRate(slots, lookups);
-  if (is_blind || use.keeps.by_count <= 0) return ahead;
-  return ahead + kByCountAhead * std::max(0.0, TopHitRate(slots, lookups) - ahead);
-}
-
-// Rows are ranked by their numbers, which say nothing of them: those of low numbers stay. Other
-// rows take turns in as many slots as the rows that come in for one step ever held, as these are
-// pinned; a set gets a mean of them and, now and then, two deviations more.
-double IdDistribution::BlindHitRate(double slots, double lookups) const {
-  constexpr double kWays = 16;
-  const double sets = std::max(1.0, slots / kWays);
-  const double distinct = DistinctRows(lookups);
-  double hits = 0;
-  for (int i = 0; i < 20; ++i) {
-    const double of_set = (1 - hits) * distinct / sets;
-    const double turns = std::clamp(sets * (of_set + 2 * std::sqrt(of_set)), 1.0, slots);
-    const double fixed = (slots - turns) / rows_;
-    hits = (hits + fixed + (1 - fixed) * WholeStepHitRate(turns, lookups)) / 2;
-  }
-  return hits;
+  const CacheOfRun use{.keeps = keeps};
+  return CacheHits(*this, slots, lookups, use).After(std::numeric_limits<double>::infinity());
 }
 
 RowShares IdDistribution::SharesOfRun(double slots, double lookups, const CacheOfRun& use) const {
-  if (lookups <= 0 || answers_ == nullptr) return {.cached = 1};
+  if (lookups <= 0 || groups_.empty()) return {.cached = 1};
   return answers_->shares_of_run.Get(
       {slots, lookups, use.keeps.by_count, use.keeps.is_fixed ? 1.0 : 0.0, use.steps,
-       use.different_steps, use.steps_ahead, use.knows_frequencies ? 1.0 : 0.0, use.messages},
-      [&] { return FindSharesOfRun(slots, lookups, use); });
-}
-
-RowShares IdDistribution::FindSharesOfRun(double slots, double lookups,
-                                          const CacheOfRun& use) const {
-  RowShares shares;
-  const double distinct = DistinctRows(lookups);
-  const double in_the_long_run = LongRun(slots, lookups, use);
-  if (use.steps <= 0) {
-    shares.cached = in_the_long_run;
-    shares.stored = 1 - in_the_long_run;
-    return shares;
-  }
-  // Each distinct row of the run is touched for the first time once.
-  const double different = use.different_steps > 0 ? use.different_steps : use.steps;
-  shares.touched = std::min(1.0, DistinctRows(lookups * different) / (use.steps * distinct));
-  // Of an even number of steps the middle one is half of either.
-  if (const double middle = (use.steps - 1) / 2; middle < different) {
-    const double until = std::min(middle + 1, different);
-    shares.touched_midway =
-        (DistinctRows(lookups * until) - DistinctRows(lookups * middle)) / distinct;
-  }
-  // Until as many rows were used as there are slots none is evicted: all but new ones are hits.
-  const double steps_to_fill = std::min(use.steps, LookupsFor(slots) / lookups);
-  shares.steps_to_fill = steps_to_fill;
-  const double touched_by_then = DistinctRows(lookups * steps_to_fill);
-  const double hits = std::max(0.0, steps_to_fill * distinct - touched_by_then) +
-                      (use.steps - steps_to_fill) * distinct * in_the_long_run;
-  shares.cached = std::clamp(hits / (use.steps * distinct), 0.0, 1.0 - shares.touched);
-  shares.stored = std::max(0.0, 1 - shares.touched - shares.cached);
-  return shares;
+       use.different_steps, use.knows_frequencies ? 1.0 : 0.0, use.messages},
+      [&] { return CacheHits(*this, slots, lookups, use).OfRun(); });
 }
 
 }  // namespace rowhouse

@@ -23,7 +23,6 @@ struct CacheOfRun {
   // many as it takes until the shares no longer change.
   double steps = 0;
   double different_steps = 0;  // of them, in one epoch: later epochs repeat them; 0: all
-  double steps_ahead = 0;      // that rows are read ahead of their use
   // How many messages a shard answers in a step, one after the other. It looks up all rows of a
   // message before those that miss come in. 0: each row is a message.
   double messages = 1;
@@ -36,8 +35,6 @@ struct RowShares {
   double stored = 0;         // were touched before and are not in the cache: read from the store
   double touched = 0;        // for the first time: made, not read. The three sum to 1
   double steps_to_fill = 0;  // of a run that begins with an empty cache
-  // As `touched`, but of the middle step, not of the mean one: most new rows come early.
-  double touched_midway = 0;
 };
 
 class IdDistribution {
@@ -48,6 +45,7 @@ class IdDistribution {
     double probability = 0;  // of each of them, in one lookup
   };
 
+  IdDistribution() = default;  // of no rows
   static IdDistribution Uniform(double rows);
   // The k-th most frequent of `rows` rows has a share ~ k^-exponent.
   static IdDistribution Zipf(double rows, double exponent);
@@ -76,6 +74,8 @@ class IdDistribution {
   // By falling probability; at most a few hundred; rows times probability sum to 1.
   std::span<const Group> groups() const { return groups_; }
   double rows() const { return rows_; }
+  // Of each group: ln(1 - probability).
+  std::span<const double> decays() const { return decays_; }
 
   // Expected distinct rows among so many lookups: sum of 1 - (1 - p)^lookups.
   double DistinctRows(double lookups) const;
@@ -97,23 +97,13 @@ class IdDistribution {
  private:
   struct Answers;  // given before
 
-  void BeginAnswers();
-  double CountDistinctRows(double lookups) const;
-  double FindLookupsFor(double rows) const;
-  IdDistribution MakeWithout(double rows, double* share) const;
-  RowShares FindSharesOfRun(double slots, double lookups, const CacheOfRun& use) const;
-  double LongRun(double slots, double lookups, const CacheOfRun& use) const;
-  double BlindHitRate(double slots, double lookups) const;
-  double CheHitRate(double slots, double lookups, double messages) const;
-  double WholeStepHitRate(double slots, double lookups) const;
-  double CountedHitRate(double slots, double lookups, double seen) const;
-  double HitRateOf(double slots, double lookups, double seen, const CacheOfRun& use) const;
-  double TopHitRate(double slots, double lookups) const;
+  // By falling probability, which is scaled so that all rows' sum is 1.
+  explicit IdDistribution(std::vector<Group> groups);
 
   std::vector<Group> groups_;
-  std::vector<double> decays_;  // of each group: ln(1 - p)
+  std::vector<double> decays_;
   double rows_ = 0;
-  std::shared_ptr<const Answers> answers_;  // of these groups; null: there are none
+  std::shared_ptr<const Answers> answers_;  // of these groups
 };
 
 }  // namespace rowhouse

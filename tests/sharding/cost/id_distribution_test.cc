@@ -193,28 +193,6 @@ TEST(IdDistribution, SharesOfARunSumToOneAndTouchedRowsAreDistinctRowsOfTheRun) 
   EXPECT_EQ(ids.SharesOfRun(1e6, 5000, {.keeps = kByUse, .steps = 100}).stored, 0);
 }
 
-TEST(IdDistribution, NewRowsMidwayAreThoseOfTheMiddleStep) {
-  const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
-  const auto midway = [&](double steps, double different) {
-    return ids.SharesOfRun(1e6, 5000, {.steps = steps, .different_steps = different})
-        .touched_midway;
-  };
-  EXPECT_NEAR(midway(1, 1), 1, 1e-9) << "all rows of the first step are new";
-  EXPECT_NEAR(midway(3, 3), ids.DistinctRows(10'000) / ids.DistinctRows(5000) - 1, 1e-9);
-  EXPECT_EQ(midway(3, 1), 0) << "the second step repeats the first";
-}
-
-TEST(IdDistribution, ReadingAheadLeavesLittleToThePolicy) {
-  const IdDistribution ids = IdDistribution::Zipf(1e6, 1.05);
-  const auto cached = [&](const Retention& keeps, double ahead) {
-    return ids.SharesOfRun(1e5, 5000, {.keeps = keeps, .steps_ahead = ahead}).cached;
-  };
-  EXPECT_NEAR(cached(kByUse, 8), cached(kByUse, 0), 0.01);
-  EXPECT_EQ(cached(kByCount, 8), cached(kByBoth, 8));
-  EXPECT_LT(cached(kByCount, 8), cached(kByCount, 0));
-  EXPECT_GT(cached(kByCount, 8), cached(kByUse, 8));
-}
-
 TEST(IdDistribution, OfTableWithHardlyAnyLookupsHitsAndTouchesFiniteNumbers) {
   TableAccesses accesses{.name = "t", .rows = 367'692'628, .range_rows = 5611};
   accesses.ranges.resize(65'531);
