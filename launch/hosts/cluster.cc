@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,141 +96,18 @@ class ArrivalMarks {
   const std::string directory_;
 };
 
-class SoloCluster final : public Cluster {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  const std::vector<HostFacts>& facts() const override { return facts_; }
-  const std::vector<std::string>& hosts() const override { return hosts_; }
-  Communicator& world() override { return *world_; }
-  Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>&, uint32_t) override {
-    return MakeSoloCommunicator();
-  }
-  void PartNow() override {}
-  std::vector<int> NotParted() override { return {}; }
-  void Abort(int exit_code) override {
-    fflush(nullptr);
-    _exit(exit_code);
-  }
-  void Finalize() override {}
-
- private:
-  const std::vector<HostFacts> facts_ = {FactsOfThisHost()};
-  const std::vector<std::string> hosts_ = NamesOfHosts(facts_);
-  const std::unique_ptr<Communicator> world_ = MakeSoloCommunicator();
-};
-
-class MpiCluster final : public Cluster {
- public:
-  Status Meet(uint32_t deadline_ms) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    // No rank's host is known before this call.
-    std::vector<WorkerAddress> ranks(static_cast<size_t>(size_));
-    for (int r = 0; r < size_; ++r) ranks[static_cast<size_t>(r)] = {r, "an unknown host"};
-    const std::string mine = ToText(FactsOfThisHost());
-    {
-      auto watchdog = std::make_unique<Watchdog>(deadline_ms, [] {
-        return "start of the run (--rendezvous_deadline_ms; where hosts do not reach each other, "
-               "mpirun --mca btl_tcp_if_include NETWORK names another way): MPI brought no word "
-               "from other ranks";
-      });
-      ASSIGN_OR_RETURN(
-          const auto first,
-          MakeMpiCommunicator(MPI_COMM_WORLD, {.deadline_ms = deadline_ms, .workers = ranks}));
-      watchdog.reset();
-      ASSIGN_OR_RETURN(const auto all,
-                       first->AllGather(std::as_bytes(std::span(mine)), "start of the run"));
-      for (size_t r = 0; r < all.size(); ++r) {
-        ASSIGN_OR_RETURN(
-            facts_.emplace_back(),
-            HostFactsFromText({reinterpret_cast<const char*>(all[r].data()), all[r].size()}));
-      }
-    }
-    hosts_ = NamesOfHosts(facts_);
-    for (size_t r = 0; r < hosts_.size(); ++r) ranks[r].host = hosts_[r];
-    ASSIGN_OR_RETURN(world_, MakeMpiCommunicator(MPI_COMM_WORLD,
-                                                 {.deadline_ms = deadline_ms, .workers = ranks}));
-    partings_.assign(static_cast<size_t>(size_), MPI_REQUEST_NULL);
-    for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
-      MPI_Irecv(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD,
-                &partings_[static_cast<size_t>(r)]);
-    }
-    return OkStatus();
-  }
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  const std::vector<HostFacts>& facts() const override { return facts_; }
-  const std::vector<std::string>& hosts() const override { return hosts_; }
-
-  Communicator& world() override { return *world_; }
-
-  Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>& workers,
-                                                    uint32_t deadline_ms) override {
-    const auto me = std::find(workers.begin(), workers.end(), rank_);
-    MPI_Comm comm = MPI_COMM_NULL;
-    const int color = me == workers.end() ? MPI_UNDEFINED : 0;
-    const Watchdog watchdog(deadline_ms, [] { return "assigning roles: not all ranks came"; });
-    if (MPI_Comm_split(MPI_COMM_WORLD, color, rank_, &comm) != MPI_SUCCESS) {
-      return Status(StatusCode::kUnavailable, "MPI_Comm_split failed");
-    }
-    if (comm == MPI_COMM_NULL) return std::unique_ptr<Communicator>();
-    std::vector<WorkerAddress> addresses;
-    for (int worker : workers) addresses.push_back({worker, hosts_[static_cast<size_t>(worker)]});
-    Result<std::unique_ptr<Communicator>> communicator =
-        MakeMpiCommunicator(comm, {.deadline_ms = deadline_ms, .workers = addresses});
-    MPI_Comm_free(&comm);  // The communicator has a duplicate of its own.
-    return communicator;
-  }
-
-  void PartNow() override {
-    for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
-      MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Isend(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD, &request);
-      MPI_Request_free(&request);  // It holds no buffer, so nothing has to wait for it.
-    }
-  }
-
-  std::vector<int> NotParted() override {
-    std::vector<int> ranks;
-    for (int r = 0; r < size_; ++r) {
-      int has_come = 1;
-      if (r != rank_) MPI_Test(&partings_[static_cast<size_t>(r)], &has_come, MPI_STATUS_IGNORE);
-      if (!has_come) ranks.push_back(r);
-    }
-    return ranks;
-  }
-
-  void Abort(int exit_code) override {
-    fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-    _exit(exit_code);
-  }
-
-  void Finalize() override {
-    constexpr uint32_t kDeadlineMs = 10000;  // All ranks have parted, so they come soon.
-    const Watchdog watchdog(kDeadlineMs, [] { return "parting: not all ranks came"; });
-    world_.reset();
-    MPI_Finalize();
-  }
-
- private:
-  int rank_ = 0, size_ = 1;
-  std::vector<HostFacts> facts_;
-  std::vector<std::string> hosts_;
-  std::unique_ptr<Communicator> world_;
-  std::vector<MPI_Request> partings_;  // by rank; null once the rank has parted
-};
-
 }  // namespace
 
 bool Cluster::IsUnderMpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 Result<std::unique_ptr<Cluster>> Cluster::Join(uint32_t deadline_ms) {
-  if (!IsUnderMpirun()) return std::unique_ptr<Cluster>(std::make_unique<SoloCluster>());
+  std::unique_ptr<Cluster> cluster(new Cluster());
+  if (!IsUnderMpirun()) {
+    cluster->facts_ = {FactsOfThisHost()};
+    cluster->hosts_ = NamesOfHosts(cluster->facts_);
+    cluster->world_ = MakeSoloCommunicator();
+    return cluster;
+  }
   {
     const ArrivalMarks marks;
     const Watchdog watchdog(deadline_ms, [&marks] {
@@ -241,9 +117,97 @@ Result<std::unique_ptr<Cluster>> Cluster::Join(uint32_t deadline_ms) {
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   }
-  auto cluster = std::make_unique<MpiCluster>();
   RETURN_IF_ERROR(cluster->Meet(deadline_ms));
-  return std::unique_ptr<Cluster>(std::move(cluster));
+  return cluster;
+}
+
+Status Cluster::Meet(uint32_t deadline_ms) {
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  // No rank's host is known before this call.
+  std::vector<WorkerAddress> ranks(static_cast<size_t>(size_));
+  for (int r = 0; r < size_; ++r) ranks[static_cast<size_t>(r)] = {r, "an unknown host"};
+  const std::string mine = ToText(FactsOfThisHost());
+  {
+    auto watchdog = std::make_unique<Watchdog>(deadline_ms, [] {
+      return "start of the run (--rendezvous_deadline_ms; where hosts do not reach each other, "
+             "mpirun --mca btl_tcp_if_include NETWORK names another way): MPI brought no word "
+             "from other ranks";
+    });
+    ASSIGN_OR_RETURN(
+        const auto first,
+        MakeMpiCommunicator(MPI_COMM_WORLD, {.deadline_ms = deadline_ms, .workers = ranks}));
+    watchdog.reset();
+    ASSIGN_OR_RETURN(const auto all,
+                     first->AllGather(std::as_bytes(std::span(mine)), "start of the run"));
+    for (size_t r = 0; r < all.size(); ++r) {
+      ASSIGN_OR_RETURN(
+          facts_.emplace_back(),
+          HostFactsFromText({reinterpret_cast<const char*>(all[r].data()), all[r].size()}));
+    }
+  }
+  hosts_ = NamesOfHosts(facts_);
+  for (size_t r = 0; r < hosts_.size(); ++r) ranks[r].host = hosts_[r];
+  ASSIGN_OR_RETURN(
+      world_, MakeMpiCommunicator(MPI_COMM_WORLD, {.deadline_ms = deadline_ms, .workers = ranks}));
+  partings_.assign(static_cast<size_t>(size_), MPI_REQUEST_NULL);
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    MPI_Irecv(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD,
+              &partings_[static_cast<size_t>(r)]);
+  }
+  return OkStatus();
+}
+
+Result<std::unique_ptr<Communicator>> Cluster::MakeWorkers(const std::vector<int>& workers,
+                                                           uint32_t deadline_ms) {
+  const auto me = std::find(workers.begin(), workers.end(), rank_);
+  MPI_Comm comm = MPI_COMM_NULL;
+  const int color = me == workers.end() ? MPI_UNDEFINED : 0;
+  const Watchdog watchdog(deadline_ms, [] { return "assigning roles: not all ranks came"; });
+  if (MPI_Comm_split(MPI_COMM_WORLD, color, rank_, &comm) != MPI_SUCCESS) {
+    return Status(StatusCode::kUnavailable, "MPI_Comm_split failed");
+  }
+  if (comm == MPI_COMM_NULL) return std::unique_ptr<Communicator>();
+  std::vector<WorkerAddress> addresses;
+  for (int worker : workers) addresses.push_back({worker, hosts_[static_cast<size_t>(worker)]});
+  Result<std::unique_ptr<Communicator>> communicator =
+      MakeMpiCommunicator(comm, {.deadline_ms = deadline_ms, .workers = addresses});
+  MPI_Comm_free(&comm);  // The communicator has a duplicate of its own.
+  return communicator;
+}
+
+void Cluster::PartNow() {
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(nullptr, 0, MPI_BYTE, r, kPartingTag, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);  // It holds no buffer, so nothing has to wait for it.
+  }
+}
+
+std::vector<int> Cluster::NotParted() {
+  std::vector<int> ranks;
+  for (int r = 0; r < size_; ++r) {
+    int has_come = 1;
+    if (r != rank_) MPI_Test(&partings_[static_cast<size_t>(r)], &has_come, MPI_STATUS_IGNORE);
+    if (!has_come) ranks.push_back(r);
+  }
+  return ranks;
+}
+
+void Cluster::Abort(int exit_code) {
+  fflush(nullptr);
+  if (IsUnderMpirun()) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  _exit(exit_code);
+}
+
+void Cluster::Finalize() {
+  if (!IsUnderMpirun()) return;
+  constexpr uint32_t kDeadlineMs = 10000;  // All ranks have parted, so they come soon.
+  const Watchdog watchdog(kDeadlineMs, [] { return "parting: not all ranks came"; });
+  world_.reset();
+  MPI_Finalize();
 }
 
 bool IsWatchedOnTerminal() {

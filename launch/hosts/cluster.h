@@ -5,10 +5,11 @@
 // wait has a deadline; its error names the missing ranks. Threads: the main thread only.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -27,32 +28,41 @@ class Cluster {
   // MPI_Init never returns; a watchdog then ends this process with a message and exit code 1.
   static Result<std::unique_ptr<Cluster>> Join(uint32_t deadline_ms);
 
-  virtual ~Cluster() = default;
-
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  virtual const std::vector<HostFacts>& facts() const = 0;    // by rank
-  virtual const std::vector<std::string>& hosts() const = 0;  // by rank; their NamesOfHosts()
-  const std::string& host() const { return hosts()[static_cast<size_t>(rank())]; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  const std::vector<HostFacts>& facts() const { return facts_; }    // by rank
+  const std::vector<std::string>& hosts() const { return hosts_; }  // by rank; their NamesOfHosts()
+  const std::string& host() const { return hosts_[static_cast<size_t>(rank_)]; }
 
   // The communicator of all ranks, for use before training starts.
-  virtual Communicator& world() = 0;
+  Communicator& world() { return *world_; }
 
-  // A communicator of the workers alone; null on other ranks. All ranks must call.
-  virtual Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>& workers,
-                                                            uint32_t deadline_ms) = 0;
+  // A communicator of the workers alone; null on other ranks. All ranks must call. Requires mpirun.
+  Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>& workers,
+                                                    uint32_t deadline_ms);
 
   // Tells all ranks that this one is done. Called once.
-  virtual void PartNow() = 0;
+  void PartNow();
   // The other ranks that have not parted yet. Returns at once: supervisors ask now and then, as
   // waiting inside MPI spins.
-  virtual std::vector<int> NotParted() = 0;
+  std::vector<int> NotParted();
 
-  // Ends every rank of the run with this exit code. Does not return under mpirun.
-  virtual void Abort(int exit_code) = 0;
+  // Ends every rank of the run with this exit code. Does not return.
+  [[noreturn]] void Abort(int exit_code);
 
   // The clean end, once NotParted() is empty; no call may follow.
-  virtual void Finalize() = 0;
+  void Finalize();
+
+ private:
+  Cluster() = default;
+  // Exchanges the facts of hosts; under mpirun.
+  Status Meet(uint32_t deadline_ms);
+
+  int rank_ = 0, size_ = 1;
+  std::vector<HostFacts> facts_;
+  std::vector<std::string> hosts_;
+  std::unique_ptr<Communicator> world_;
+  std::vector<MPI_Request> partings_;  // by rank; null once the rank has parted
 };
 
 // Whether a person watches what this process prints: stdout is a terminal. Under mpirun, whose
