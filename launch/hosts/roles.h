@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/hosts/network_interface.h"
 
 namespace rowhouse {
 

@@ -1,7 +1,7 @@
 // Settings of the cluster: where PS nodes are, how long to wait, and which shards own which rows.
 #include <set>
 
-#include "launch/hosts/network_interface.h"
+#include "launch/hosts/host_facts.h"
 #include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "sharding/plans/strategy.h"

@@ -1,5 +1,5 @@
 // Settings of `rowhouse ps` alone: no YAML file has them.
-#include "launch/hosts/network_interface.h"
+#include "launch/hosts/host_facts.h"
 #include "launch/settings/setting_list.h"
 
 namespace rowhouse {
