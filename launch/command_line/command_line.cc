@@ -10,8 +10,7 @@
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/read_value.h"
-#include "launch/command_line/dlrm_flags.h"
-#include "launch/command_line/flags.h"
+#include "launch/command_line/foreign_flags.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
@@ -260,14 +259,15 @@ class Parser {
       const Status status = field->set(flag.value, scratch);
       if (!status.ok()) return status.Annotate(flag.Describe());
     }
-    if (IsSwitch(flag.name, result_.verb)) {  // gflags knows neither on nor off.
+    if (IsSwitch(flag.name, result_.verb)) {
       const auto value = ReadBool(flag.value);
       if (!value) {
         return UsageError("{}: expected true, false or no value", flag.Describe());
       }
       flag.value = *value ? "true" : "false";
     }
-    if (gflags::SetCommandLineOption(flag.name.c_str(), flag.value.c_str()).empty()) {
+    if (IsLogFlag(flag.name) &&
+        gflags::SetCommandLineOption(flag.name.c_str(), flag.value.c_str()).empty()) {
       gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(flag.name.c_str());
       return UsageError("{}: expected a value of type {}", flag.Describe(), info.type);
     }
@@ -288,12 +288,11 @@ class Parser {
   }
 
   static bool IsHarmless(const DlrmFlag& flag, const std::string& value) {
-    const auto same_number = [](const std::string& a, const std::string& b) {
-      return ReadReal(a).has_value() && ReadReal(a) == ReadReal(b);
-    };
-    return value == flag.harmless || same_number(value, flag.harmless) ||
-           (flag.is_bool && ReadBool(value).has_value() &&
-            ReadBool(value) == ReadBool(flag.harmless));
+    const std::string harmless(flag.harmless);
+    if (value == harmless) return true;
+    if (flag.is_switch())
+      return ReadBool(value).has_value() && ReadBool(value) == ReadBool(harmless);
+    return ReadReal(value).has_value() && ReadReal(value) == ReadReal(harmless);
   }
 
   Status TakeDlrmFlag(const DlrmFlag& flag, const GivenFlag& given) {
@@ -304,8 +303,8 @@ class Parser {
           given.Describe(), result_.verb);
     }
     if (IsHarmless(flag, given.value)) return OkStatus();
-    if (flag.fate == DlrmFlag::Fate::kRefused) {
-      refused_.push_back({given.Describe(), flag.why});
+    if (!flag.why_refused.empty()) {
+      refused_.push_back({given.Describe(), std::string(flag.why_refused)});
       return OkStatus();
     }
     std::vector<std::string>& ignored = result_.ignored;
@@ -354,7 +353,7 @@ std::string CommandLine::Value(std::string_view flag, const std::string& fallbac
 }
 
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
-  RegisterFlags();
+  SetLogDefaults();
   std::vector<TypedWord> words;
   for (int i = 1; i < argc; ++i) words.push_back({argv[i], ""});
   Parser parser;

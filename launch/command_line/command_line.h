@@ -6,9 +6,8 @@
 // If a flag has several values the last one counts. Every mistake is kUsage and says what was
 // given, where (file and line, for flag files) and what was expected instead.
 //
-// gflags knows every flag (launch/command_line/flags.h), but its own parser exits the process on a
-// mistake, with another code and without the line, so it is not used. Threads: one; gflags are
-// process-wide.
+// gflags' parser exits the process on a mistake, with another code and without the line of a flag
+// file, so it is not used. Threads: one; glog's flags are process-wide.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "launch/command_line/flags.h"
+#include "launch/command_line/foreign_flags.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 
@@ -88,8 +88,8 @@ std::string VerbFlagsText(const Verb& verb) {
 
 std::string LogFlagsText() {
   std::string text = "\nlog (glog):\n";
-  for (const std::string& name : LogFlags()) {
-    const gflags::CommandLineFlagInfo info = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
+  for (const std::string_view name : LogFlags()) {
+    const auto info = gflags::GetCommandLineFlagInfoOrDie(std::string(name).c_str());
     text += Describe(name, info.default_value,
                      info.description + (info.description.ends_with('.') ? "" : "."));
   }
@@ -126,7 +126,6 @@ std::string PlanFlagsText(const IsShown& is_shown) {
 }  // namespace
 
 std::string PlanHelpText(const std::string& topic) {
-  RegisterFlags();
   const std::vector<std::string> topics = PlanTopics();
   std::string text =
       fmt::format("rowhouse plan: {}\n\nusage: rowhouse plan {}[--flag=value ...]\n\n",
@@ -154,7 +153,6 @@ std::string PlanHelpText(const std::string& topic) {
 }
 
 std::string HelpText(const std::string& verb, HelpPage page) {
-  RegisterFlags();
   const Verb* const known = FindVerb(verb);
   if (known == nullptr) return VerbsText();
   if (known->bit == kPlan && page == HelpPage::kBasic) return PlanHelpText("");

@@ -1,4 +1,4 @@
-// What --help prints. Threads: one; see launch/command_line/flags.h.
+// What --help prints. Threads: one.
 #pragma once
 
 #include <string>

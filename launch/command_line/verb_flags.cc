@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "launch/command_line/dlrm_flags.h"
-#include "launch/command_line/flags.h"
+#include "launch/command_line/foreign_flags.h"
 
 namespace rowhouse {
 namespace {
@@ -187,7 +186,7 @@ bool IsKnownFlag(std::string_view flag) {
 }
 
 bool IsSwitch(std::string_view flag, std::string_view verb) {
-  if (const DlrmFlag* dlrms = FindDlrmFlag(flag)) return dlrms->is_bool;
+  if (const DlrmFlag* dlrms = FindDlrmFlag(flag)) return dlrms->is_switch();
   if (const SettingField* field = FindSettingField(flag)) return field->kind == SettingKind::kBool;
   if (const VerbFlag* own = FindVerbFlag(flag, verb)) return own->is_switch;
   return IsLogSwitch(flag);
@@ -220,7 +219,7 @@ std::vector<std::string> FlagsOfVerb(std::string_view verb) {
     add(field.name, field.name);
     for (const std::string& alias : field.aliases) add(alias, field.name);
   }
-  for (const std::string& name : LogFlags()) add(name, name);
+  for (const std::string_view name : LogFlags()) add(name, name);
   return names;
 }
 

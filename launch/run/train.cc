@@ -17,7 +17,7 @@
 #include "common/clock.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
-#include "launch/command_line/flags.h"
+#include "launch/command_line/foreign_flags.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/hosts/cluster.h"
 #include "launch/hosts/host_facts.h"

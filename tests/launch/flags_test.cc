@@ -1,12 +1,10 @@
-// What follows from the entries of settings: flags of gflags, help and completion.
-#include "launch/command_line/flags.h"
-
+// What follows from the entries of settings: flags, help and completion.
 #include <fmt/ranges.h>
 #include <gflags/gflags.h>
 
 #include <set>
 
-#include "launch/command_line/dlrm_flags.h"
+#include "launch/command_line/foreign_flags.h"
 #include "launch/command_line/help.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/settings/setting_fields.h"
@@ -28,16 +26,6 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
-
-TEST(Flags, EverySettingIsAFlagOfGflagsWithItsDefaultAndHelp) {
-  RegisterFlags();
-  for (const SettingField& field : SettingFields()) {
-    gflags::CommandLineFlagInfo flag;
-    ASSERT_TRUE(gflags::GetCommandLineFlagInfo(field.name.c_str(), &flag)) << field.name;
-    EXPECT_EQ(flag.default_value, field.default_text()) << field.name;
-    EXPECT_EQ(flag.description, field.help) << field.name;
-  }
-}
 
 TEST(Flags, EveryDefaultIsLegal) {
   for (const SettingField& field : SettingFields()) {
@@ -71,9 +59,9 @@ TEST(Flags, NamesOfSettingsAreUnique) {
 }
 
 TEST(Flags, EveryLogFlagExists) {
-  for (const std::string& name : LogFlags()) {
+  for (const std::string_view name : LogFlags()) {
     gflags::CommandLineFlagInfo flag;
-    EXPECT_TRUE(gflags::GetCommandLineFlagInfo(name.c_str(), &flag)) << name;
+    EXPECT_TRUE(gflags::GetCommandLineFlagInfo(std::string(name).c_str(), &flag)) << name;
   }
 }
 

@@ -1,0 +1,43 @@
+// Flags that come from elsewhere: glog's own, and those of DLRM (dlrm_s_pytorch.py) that are no
+// settings here. Of the latter some are ignored, so that DLRM's command lines work, and others are
+// refused with a reason; docs/from_dlrm.md says what each of DLRM's flags does here.
+//
+// glog's flags are kept by gflags, process-wide; no other flag is. Threads: one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rowhouse {
+
+// glog's own flags that stay useful here.
+std::span<const std::string_view> LogFlags();
+bool IsLogFlag(std::string_view name);
+// Whether it is one that is given without a value: --logtostderr.
+bool IsLogSwitch(std::string_view name);
+
+// Makes logtostderr the default.
+void SetLogDefaults();
+
+// "--name=value" of those that were given, for a process that this one starts.
+std::vector<std::string> GivenLogFlags();
+
+struct DlrmFlag {
+  std::string_view name;      // canonical: with _ for -
+  std::string_view harmless;  // the value that asks for nothing and is accepted silently
+  // Of a flag that asks for what Rowhouse does not do, a clause: "Rowhouse trains on CPUs only".
+  // "": the flag changes no result and is ignored; the run names it once.
+  std::string_view why_refused = "";
+
+  bool is_switch() const { return harmless == "true" || harmless == "false"; }
+  std::string dlrms_name() const;  // "--num-workers"
+};
+
+std::span<const DlrmFlag> DlrmFlags();
+
+// Null if there is none of this name.
+const DlrmFlag* FindDlrmFlag(std::string_view name);
+
+}  // namespace rowhouse
