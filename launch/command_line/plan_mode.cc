@@ -13,6 +13,10 @@
 namespace rowhouse {
 namespace {
 
+// What RunPlan can be asked for without modes.
+constexpr std::string_view kOfRunPlan[] = {kSizesFlag, kCountIdsFlag, kEmbeddingsPerFeatFlag,
+                                           kMeasuredFlag};
+
 std::vector<PlanMode>& Modes() {
   static std::vector<PlanMode> modes;
   return modes;
@@ -47,8 +51,7 @@ Status CheckNoRun(const PlanMode& mode, const CommandLine& command_line) {
 
 // What RunPlan would do, which no mode does as well.
 Status CheckBesideMode(const PlanMode& mode, const CommandLine& command_line) {
-  for (const std::string_view other :
-       {kSizesFlag, kCountIdsFlag, kEmbeddingsPerFeatFlag, kMeasuredFlag}) {
+  for (const std::string_view other : kOfRunPlan) {
     const std::string value = command_line.Value(other);
     if (value.empty() || value == "false") continue;
     return UsageError("--{} and --{} ask for different things; ask for one at a time", mode.flag,
@@ -112,17 +115,10 @@ bool AddPlanOption(std::string flag, std::vector<std::string> modes) {
 }
 
 std::vector<std::string> PlanTopics() {
-  std::vector<std::string> modes;
-  for (const PlanMode& mode : Modes()) {
-    if (!Options().contains(mode.flag)) modes.push_back(mode.flag);
+  std::vector<std::string> topics(std::begin(kOfRunPlan), std::end(kOfRunPlan));
+  for (const PlanMode& mode : Modes()) {  // by name
+    if (!Options().contains(mode.flag)) topics.push_back(mode.flag);
   }
-  std::ranges::sort(modes);
-  std::vector<std::string> topics;
-  for (const std::string_view flag :
-       {kSizesFlag, kCountIdsFlag, kEmbeddingsPerFeatFlag, kMeasuredFlag}) {
-    topics.emplace_back(flag);
-  }
-  topics.insert(topics.end(), modes.begin(), modes.end());
   return topics;
 }
 
