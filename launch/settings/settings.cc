@@ -10,7 +10,6 @@
 #include "launch/settings/going_on.h"
 #include "launch/settings/model_rules.h"
 #include "launch/settings/optimizer_rules.h"
-#include "launch/settings/schema_rules.h"
 #include "launch/settings/settings_checks.h"
 #include "launch/settings/strategy_settings.h"
 #include "ps/store/row_store.h"

@@ -2,9 +2,13 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "common/nearest_name.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/shard/memory_budget.h"
 #include "ps/store/row_store.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -101,6 +105,75 @@ Status CheckPsNodes(const Settings& s) {
   return OkStatus();
 }
 
+// ---- Schema and model ---------------------------------------------------------------------------
+
+// A format may have columns of its own.
+bool NamesColumns(const Schema& schema) {
+  return TextFormats().DeclarationOf(schema.format).names_columns || !schema.dense.empty() ||
+         !schema.categorical.empty();
+}
+
+std::vector<std::string> NamesOf(const std::vector<LogicalTable>& tables) {
+  std::vector<std::string> names;
+  for (const LogicalTable& table : tables) names.push_back(table.name);
+  return names;
+}
+
+// Of the tables that the columns are looked up in.
+std::vector<std::string> NamesOf(const std::vector<CategoricalColumn>& columns) {
+  std::vector<std::string> names;
+  for (const CategoricalColumn& column : columns) names.push_back(TableNameOf(column.name));
+  return names;
+}
+
+Status CheckNames(const Schema& schema, const std::vector<LogicalTable>& tables) {
+  const std::vector<std::string> of_tables = NamesOf(tables);
+  const std::vector<std::string> of_columns = NamesOf(schema.categorical);
+  for (const std::string& name : of_columns) {
+    if (std::ranges::count(of_columns, name) > 1) {
+      return UsageError("schema: several categorical columns are looked up in table {}; rename one",
+                        name);
+    }
+    if (std::ranges::count(of_tables, name) > 0) continue;
+    return UsageError(
+        "schema: categorical column \"{}\" has no table of its name {}; add it to tables: list, as "
+        "in {{name: {}, rows: 1000}}",
+        name, DescribeKnownNames(name, of_tables), name);
+  }
+  for (const std::string& name : of_tables) {
+    if (std::ranges::count(of_columns, name) > 0) continue;
+    return UsageError(
+        "table \"{}\" has no categorical column of its name in the schema {}; add the column, or "
+        "take the table away",
+        name, DescribeKnownNames(name, of_columns));
+  }
+  return OkStatus();
+}
+
+Status CheckDenseWidth(const Settings& s) {
+  const size_t columns = s.data.schema.dense.size();
+  const size_t width = DenseInputs(s.data.schema).size();
+  if (s.model.bottom_mlp.empty() || s.model.bottom_mlp.front() == width) return OkStatus();
+  return UsageError(
+      "arch_mlp_bot begins with {}, but the schema has {} dense column{}: let it begin with {}{}",
+      s.model.bottom_mlp.front(), columns, columns == 1 ? "" : "s", width,
+      columns == 0 ? " (one input, which is always 0)" : "");
+}
+
+Status CheckTokenWeights(const Settings& s) {
+  for (const CategoricalColumn& column : s.data.schema.categorical) {
+    if (column.weight_separator.empty()) continue;
+    // CheckNames has found it.
+    const auto table = std::ranges::find(s.tables, TableNameOf(column.name), &LogicalTable::name);
+    if (table->pooling == "sum") continue;
+    return UsageError(
+        "schema: tokens of column \"{}\" have weights (weight_separator), which needs pooling=sum; "
+        "that of its table is {}",
+        column.name, table->pooling);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status CheckStorageOptions(const NodeOptions& storage) {
@@ -121,6 +194,28 @@ Status CheckTogether(const Settings& settings, bool reads_data) {
   RETURN_IF_ERROR(CheckStorage(settings));
   RETURN_IF_ERROR(CheckRecording(settings));
   return CheckPsNodes(settings);
+}
+
+void FitSchemaToTables(Settings* settings) {
+  Schema& schema = settings->data.schema;
+  if (!NamesColumns(schema) || !CheckNames(schema, settings->tables).ok()) return;
+  std::vector<CategoricalColumn> columns;
+  for (const LogicalTable& table : settings->tables) {
+    const auto is_its = [&](const CategoricalColumn& column) {
+      return TableNameOf(column.name) == table.name;
+    };
+    columns.push_back(*std::ranges::find_if(schema.categorical, is_its));
+    columns.back().rows = table.rows;
+  }
+  schema.categorical = std::move(columns);
+}
+
+Status CheckSchemaFits(const Settings& settings) {
+  if (!NamesColumns(settings.data.schema)) return OkStatus();
+  RETURN_IF_ERROR(CheckNames(settings.data.schema, settings.tables));
+  RETURN_IF_ERROR(CheckDenseWidth(settings));
+  RETURN_IF_ERROR(CheckTokenWeights(settings));
+  return CheckSchema(settings.data.schema);
 }
 
 }  // namespace rowhouse
