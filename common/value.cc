@@ -13,9 +13,15 @@ Value<bool> BoolValue() {
   return value;
 }
 
-Value<std::string> TextValue(const std::string& expected) {
-  const auto same = [](const std::string& text) { return text; };
-  return {.expected = expected, .read = same, .print = same};
+Value<std::string> TextValue(const std::string& expected,
+                             std::function<bool(const std::string& text)> is_legal) {
+  return MakeValue<std::string>(
+      expected,
+      [is_legal](const std::string& text) -> std::optional<std::string> {
+        if (is_legal && !is_legal(text)) return std::nullopt;
+        return text;
+      },
+      [](const std::string& text) { return text; });
 }
 
 Value<std::string> WordValue(const std::vector<std::string>& words) {

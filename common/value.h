@@ -47,7 +47,8 @@ Value<T> MakeValue(const std::string& expected, Parse parse, Print print) {
 }
 
 Value<bool> BoolValue();
-Value<std::string> TextValue(const std::string& expected);
+Value<std::string> TextValue(const std::string& expected,
+                             std::function<bool(const std::string& text)> is_legal = nullptr);
 // One of `words`; names the nearest for another.
 Value<std::string> WordValue(const std::vector<std::string>& words);
 // A size in units of MiB, with or without a unit of its own (4096, 4GB), of [low, high] MiB.

@@ -3,85 +3,123 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 #include <utility>
 
 #include "common/digest.h"
-#include "launch/settings/schema_fields.h"
+#include "launch/settings/key_fields.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/table_fields.h"
 #include "sharding/rows/initialiser.h"
+#include "sharding/tables/table_kind.h"
 
 namespace rowhouse {
 namespace {
 
-// Words "name=value" after the table's name, in order.
+// Names and values, in order.
 using Words = std::vector<std::pair<std::string, std::string>>;
 
-Words WordsOf(std::string_view text) {
+// kModel: only what all runs of a model have in common.
+enum class ConfigPart { kAll, kModel };
+
+// What decides the trained bits.
+struct ConfigParts {
+  Words settings;                                     // that are not at their defaults
+  std::vector<std::string> schema;                    // its lines
+  std::vector<std::pair<std::string, Words>> tables;  // by name
+};
+
+// Version 1 knew these, and wrote the Adagrads' epsilon for every table that was given none.
+bool IsOfVersion1(const std::string& optimizer) {
+  return optimizer == "sgd" || optimizer == "adagrad" || optimizer == "rowwise_adagrad";
+}
+constexpr float kEpsilonOfVersion1 = 1e-10f;
+
+Words SettingsIn(const Settings& settings, ConfigPart part) {
   Words words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const size_t equals = word.find('=');
-    // A value may contain a blank: what has no name belongs to the word before.
-    if (equals == word.npos) {
-      if (!words.empty()) words.back().second += " " + std::string(word);
-      continue;
-    }
-    words.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  for (const SettingField& field : SettingFields()) {
+    if (!field.is_part_of_digest || field.get(settings) == field.default_text()) continue;
+    if (part == ConfigPart::kModel && field.is_of_run) continue;
+    const bool is_epsilon_of_version_1 =
+        field.name == "optimizer_epsilon" &&
+        settings.training.optimizer_options.epsilon == kEpsilonOfVersion1 &&
+        IsOfVersion1(settings.dense_optimizer());
+    if (!is_epsilon_of_version_1) words.emplace_back(field.name, field.get(settings));
   }
   return words;
 }
 
-// ConfigText of kModel, taken apart.
-struct ModelText {
-  std::map<std::string, std::string> settings;
-  std::vector<std::pair<std::string, Words>> tables;  // by name, in order
-  std::vector<std::string> schema;                    // its lines
-};
-
-ModelText ModelTextOf(const Settings& settings) {
-  ModelText model;
-  std::string_view rest;
-  const std::string text = ConfigText(settings, ConfigPart::kModel);
-  for (rest = text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    constexpr std::string_view kTable = "table ";
-    const size_t rows = line.find(" rows=");
-    if (line.starts_with(kTable) && rows != line.npos) {
-      model.tables.emplace_back(line.substr(kTable.size(), rows - kTable.size()),
-                                WordsOf(line.substr(rows + 1)));
-      continue;
-    }
-    const size_t equals = line.find('=');
-    const std::string name(line.substr(0, equals));
-    if (equals != line.npos && FindSettingField(name) != nullptr) {
-      model.settings[name] = line.substr(equals + 1);
-    } else {
-      model.schema.emplace_back(line);
-    }
+// What these words begin with they have had from the start; the rest follows where it is not the
+// default.
+Words WordsOf(const LogicalTable& table, ConfigPart part) {
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  const float epsilon = IsOfVersion1(table.optimizer)
+                            ? table.optimizer_options.epsilon_or(kEpsilonOfVersion1)
+                            : table.optimizer_options.epsilon;
+  Words words = {{"rows", text(table.rows)},
+                 {"dim", text(table.dim)},
+                 {"kind", table.kind},
+                 {"optimizer", table.optimizer},
+                 {"epsilon", text(epsilon)},
+                 {"initial_accumulator", text(table.optimizer_options.initial_accumulator)},
+                 {"initialiser", table.initialiser},
+                 {"seed", text(table.initialiser_options.seed)},
+                 {"first_draw", text(table.initialiser_options.first_draw)}};
+  static const LogicalTable kFresh;
+  for (const TableField& field : TableFields()) {
+    const bool is_there = std::ranges::count(words, field.name, &Words::value_type::first) > 0;
+    // A file of initial values may move: its bytes are in the manifest.
+    const bool is_left_out =
+        field.name == "init_from" || (part == ConfigPart::kModel && field.name == "learning_rate");
+    if (is_there || is_left_out || !field.is_part_of_digest) continue;
+    if (field.get(table) != field.get(kFresh)) words.emplace_back(field.name, field.get(table));
   }
-  return model;
+  const std::vector<std::string>& outside = TableKinds().DeclarationOf(table.kind).outside_digest;
+  for (const auto& option : table.kind_options) {
+    if (std::ranges::count(outside, option.first) == 0) words.push_back(option);
+  }
+  return words;
 }
 
-std::string ValueOf(const std::map<std::string, std::string>& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? FindSettingField(name)->default_text() : found->second;
+ConfigParts PartsOf(const Settings& settings, ConfigPart part) {
+  ConfigParts parts = {.settings = SettingsIn(settings, part),
+                       .schema = DescribeSchema(settings.data.schema),
+                       .tables = {}};
+  for (const LogicalTable& table : settings.tables) {
+    parts.tables.emplace_back(table.name, WordsOf(table, part));
+  }
+  return parts;
 }
 
-const std::string& ValueOf(const Words& words, const std::string& name) {
-  static const std::string kDefault = "the default";
+// What is digested, as lines of text: "name=value" of a setting, "table NAME rows=... ..." of a
+// table, and those of section schema.
+std::string ConfigText(const Settings& settings, ConfigPart part) {
+  const ConfigParts parts = PartsOf(settings, part);
+  std::string text;
+  for (const auto& [name, value] : parts.settings) text += fmt::format("{}={}\n", name, value);
+  if (part == ConfigPart::kAll) {
+    // The last part of the path: a data file may move between runs.
+    const std::string& path = settings.data.file;
+    text += fmt::format("data={}\n", path.substr(path.rfind('/') + 1));
+  }
+  for (const std::string& line : parts.schema) text += line + "\n";
+  for (const auto& [table, words] : parts.tables) {
+    text += "table " + table;
+    for (const auto& [name, value] : words) text += fmt::format(" {}={}", name, value);
+    text += "\n";
+  }
+  return text;
+}
+
+// The value of a word, or what stands for one that is not there.
+std::string ValueOf(const Words& words, const std::string& name, const std::string& otherwise) {
   const auto found = std::ranges::find(words, name, &Words::value_type::first);
-  return found == words.end() ? kDefault : found->second;
+  return found == words.end() ? otherwise : found->second;
 }
 
 void AddChangesOfTable(const std::string& table, const Words& before, const Words& now,
                        std::vector<SettingChange>* changes) {
+  const auto value_of = [](const Words& words, const std::string& name) {
+    return ValueOf(words, name, "the default");
+  };
   Words all = before;
   for (const auto& word : now) {
     if (std::ranges::count(before, word.first, &Words::value_type::first) == 0) {
@@ -89,16 +127,16 @@ void AddChangesOfTable(const std::string& table, const Words& before, const Word
     }
   }
   for (const auto& [name, value] : all) {
-    if (ValueOf(before, name) == ValueOf(now, name)) continue;
+    if (value_of(before, name) == value_of(now, name)) continue;
     // It follows from the sizes of other tables, and only DLRM's numbers are drawn in order.
-    const bool is_drawn = Initialisers().DeclarationOf(ValueOf(now, "initialiser")).draws_in_turn;
+    const bool is_drawn = Initialisers().DeclarationOf(value_of(now, "initialiser")).draws_in_turn;
     if (name == "first_draw" && (!is_drawn || !changes->empty())) continue;
     changes->push_back(
-        {fmt::format("table {}: {}", table, name), ValueOf(before, name), ValueOf(now, name)});
+        {fmt::format("table {}: {}", table, name), value_of(before, name), value_of(now, name)});
   }
 }
 
-void AddChangesOfTables(const ModelText& before, const ModelText& now,
+void AddChangesOfTables(const ConfigParts& before, const ConfigParts& now,
                         std::vector<SettingChange>* changes) {
   if (before.tables.size() != now.tables.size()) {
     changes->push_back({"the number of tables", fmt::format("{}", before.tables.size()),
@@ -132,6 +170,10 @@ std::string FileOf(const Settings& settings) {
 
 }  // namespace
 
+std::string ConfigDigest(const Settings& settings) {
+  return DigestOf(ConfigText(settings, ConfigPart::kAll));
+}
+
 std::string ModelSettingsDigest(const Settings& settings) {
   return DigestOf(ConfigText(settings, ConfigPart::kModel));
 }
@@ -150,20 +192,18 @@ std::string DataSettingsDigest(const Settings& settings) {
 }
 
 std::vector<SettingChange> ForbiddenChanges(const Settings& before, const Settings& now) {
-  const ModelText old_text = ModelTextOf(before), new_text = ModelTextOf(now);
+  const ConfigParts old_parts = PartsOf(before, ConfigPart::kModel);
+  const ConfigParts new_parts = PartsOf(now, ConfigPart::kModel);
   std::vector<SettingChange> changes;
   for (const SettingField& field : SettingFields()) {
-    if (!old_text.settings.contains(field.name) && !new_text.settings.contains(field.name)) {
-      continue;
-    }
-    const std::string was = ValueOf(old_text.settings, field.name);
-    const std::string is = ValueOf(new_text.settings, field.name);
+    const std::string was = ValueOf(old_parts.settings, field.name, field.default_text());
+    const std::string is = ValueOf(new_parts.settings, field.name, field.default_text());
     if (was != is) changes.push_back({field.name, was, is});
   }
-  AddChangesOfTables(old_text, new_text, &changes);
-  if (old_text.schema != new_text.schema) {
-    changes.push_back({"section schema", LinesNotIn(new_text.schema, old_text.schema),
-                       LinesNotIn(old_text.schema, new_text.schema)});
+  AddChangesOfTables(old_parts, new_parts, &changes);
+  if (old_parts.schema != new_parts.schema) {
+    changes.push_back({"section schema", LinesNotIn(new_parts.schema, old_parts.schema),
+                       LinesNotIn(old_parts.schema, new_parts.schema)});
   }
   return changes;
 }
@@ -187,57 +227,6 @@ std::string ChangesText(const std::vector<SettingChange>& changes) {
   for (const SettingChange& change : changes) {
     text += fmt::format("{}{} {} (was {})", text.empty() ? "" : ", ", change.name, change.now,
                         change.before);
-  }
-  return text;
-}
-
-namespace {
-
-// The last part of a path: a data file may move between runs.
-std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// Version 1 knew these, and wrote the Adagrads' epsilon for every table that was given none.
-bool IsOfVersion1(const std::string& optimizer) {
-  return optimizer == "sgd" || optimizer == "adagrad" || optimizer == "rowwise_adagrad";
-}
-
-}  // namespace
-
-std::string ConfigDigest(const Settings& settings) {
-  return DigestOf(ConfigText(settings, ConfigPart::kAll));
-}
-
-std::string ConfigText(const Settings& settings, ConfigPart part) {
-  const TrainingSettings& training = settings.training;
-  constexpr float kEpsilonOfVersion1 = 1e-10f;
-  std::string text;
-  for (const SettingField& field : SettingFields()) {
-    if (!field.is_part_of_digest || field.get(settings) == field.default_text()) continue;
-    if (part == ConfigPart::kModel && field.is_of_run) continue;
-    const bool is_epsilon_of_version_1 = field.name == "optimizer_epsilon" &&
-                                         training.optimizer_options.epsilon == kEpsilonOfVersion1 &&
-                                         IsOfVersion1(settings.dense_optimizer());
-    if (is_epsilon_of_version_1) continue;
-    text += fmt::format("{}={}\n", field.name, field.get(settings));
-  }
-  if (part == ConfigPart::kAll) text += fmt::format("data={}\n", FileName(settings.data.file));
-  text += DescribeSchema(settings.data.schema);
-  // What the line below has had from the start; the rest follows where it is not the default.
-  // A file of initial values may move, too: its bytes are in the manifest.
-  std::vector<std::string> left_out = {
-      "rows", "dim", "optimizer", "epsilon", "initial_accumulator", "initialiser", "init_from"};
-  if (part == ConfigPart::kModel) left_out.push_back("learning_rate");
-  for (const LogicalTable& table : settings.tables) {
-    const float epsilon = IsOfVersion1(table.optimizer)
-                              ? table.optimizer_options.epsilon_or(kEpsilonOfVersion1)
-                              : table.optimizer_options.epsilon;
-    text += fmt::format(
-        "table {} rows={} dim={} kind={} optimizer={} epsilon={} "
-        "initial_accumulator={} initialiser={} seed={} first_draw={}{}\n",
-        table.name, table.rows, table.dim, table.kind, table.optimizer, epsilon,
-        table.optimizer_options.initial_accumulator, table.initialiser,
-        table.initialiser_options.seed, table.initialiser_options.first_draw,
-        DescribeTableFields(table, left_out));
   }
   return text;
 }

@@ -1,6 +1,6 @@
-// DLRM's rules for the tables of a model: the kinds that DLRM's flags ask for, and which draws of
-// its generator are the initial values of which table. Settings::Complete() and
-// Settings::Validate() call them.
+// Rules for the tables of a model and their optimizers. DLRM's: the kinds that DLRM's flags ask
+// for, and which draws of its generator are the initial values of which table; and what settings of
+// optimizers mean together. Settings::Complete() and Settings::Validate() call them.
 //
 // Threads: one, that of the settings.
 #pragma once
@@ -24,5 +24,22 @@ void AssignDraws(Settings* settings);
 // if its vectors cannot be combined with the others in the interaction. Requires settings that are
 // Complete().
 Status CheckTables(const Settings& settings);
+
+// ---- Optimizers ---------------------------------------------------------------------------------
+
+// Removes options that were given for the whole run from tables whose optimizer does not take them.
+void ForgetUselessOptimizerOptions(Settings* settings);
+// kUsage if neither the rows nor the dense part have a use for one, or if a rate of the dense part
+// is no multiple of the rows'.
+Status CheckOptimizers(const Settings& settings);
+
+// The rate of each table that has one of its own, as a multiple of the run's.
+void SetRateFactors(Settings* settings);
+// kUsage, naming the table, if its rate cannot be such a multiple because the run's rate is 0 or
+// too small.
+Status CheckRateFactors(const Settings& settings);
+
+// As Settings::dense_optimizer_options() says.
+DenseOptimizerOptions DenseOptionsOf(const Settings& settings);
 
 }  // namespace rowhouse

@@ -10,13 +10,13 @@
 // Threads: read-only after the first call.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/status.h"
+#include "launch/settings/key_fields.h"
 #include "launch/settings/settings.h"
 
 namespace rowhouse {
@@ -25,10 +25,12 @@ namespace rowhouse {
 // kCommandLine, which are acts of one run (--load), nor of kServer, which belong to `rowhouse ps`.
 enum class Section { kModel, kData, kTraining, kStorage, kCluster, kOutput, kCommandLine, kServer };
 
+inline constexpr Section kFileSections[] = {Section::kModel,    Section::kData,
+                                            Section::kTraining, Section::kStorage,
+                                            Section::kCluster,  Section::kOutput};
+
 // "model", "data", ... as the YAML file has it.
 std::string_view SectionName(Section section);
-
-enum class SettingKind { kBool, kNumber, kText, kNumberList, kTextList };
 
 // Verbs that take a flag, joined by |.
 enum VerbSet : uint32_t {
@@ -47,24 +49,15 @@ constexpr VerbSet operator|(VerbSet a, VerbSet b) {
   return static_cast<VerbSet>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
 }
 
-struct SettingField {
-  std::string name;                  // of the flag and of the YAML key
-  std::vector<std::string> aliases;  // other names, for flags and YAML
+// `name` is that of the flag and of the YAML key.
+struct SettingField : KeyField<Settings> {
+  std::vector<std::string> aliases = {};  // other names, for flags and YAML
   Section section = Section::kModel;
-  SettingKind kind = SettingKind::kText;
   VerbSet verbs = kNoVerb;
-  bool is_part_of_digest = false;
-  bool is_of_run = false;          // of the digest, but may differ between runs of a model
-  bool is_basic = false;           // on the first page of --help
-  std::string help;                // a sentence or two, without the last full stop
-  std::string expected;            // "a whole number of 1 or more"
-  std::vector<std::string> words;  // all legal values, where it is one of a few
-  std::string member;              // of Settings: "storage.cache_ways"
-
-  // kUsage with the rest of a sentence ("expected a whole number of 1 or more"); the caller says
-  // which flag or key, and where.
-  std::function<Status(const std::string& text, Settings& settings)> set = {};
-  std::function<std::string(const Settings& settings)> get = {};  // what `set` takes
+  bool is_of_run = false;   // of the digest, but may differ between runs of a model
+  bool is_basic = false;    // on the first page of --help
+  std::string help = {};    // a sentence or two, without the last full stop
+  std::string member = {};  // of Settings: "storage.cache_ways"
 
   // The value of a fresh Settings, as `get` prints it.
   std::string default_text() const;

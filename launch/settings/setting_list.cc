@@ -35,7 +35,7 @@ std::array<std::vector<AddSettings>, 8>& AllEntries() {
 }  // namespace
 
 void SettingList::Add(SettingField value, Entry entry) {
-  value.name = std::move(entry.name);
+  value.name = entry.name.empty() ? value.member.substr(value.member.rfind('.') + 1) : entry.name;
   value.aliases = std::move(entry.aliases);
   value.section = section_;
   value.verbs = entry.verbs == kNoVerb ? VerbsOf(section_) : entry.verbs;
@@ -44,7 +44,7 @@ void SettingList::Add(SettingField value, Entry entry) {
   value.is_basic = entry.is_basic;
   value.help = std::move(entry.help);
   if (!entry.unit.empty()) value.help += fmt::format("; {}", entry.unit);
-  if (entry.then != nullptr) {
+  if (entry.then) {
     value.set = [set = value.set, then = entry.then](const std::string& text, Settings& settings) {
       RETURN_IF_ERROR(set(text, settings));
       then(settings);
@@ -52,6 +52,19 @@ void SettingList::Add(SettingField value, Entry entry) {
     };
   }
   fields_.push_back(std::move(value));
+}
+
+SettingField Declared(const DeclaredOption& option, PickOptions pick, const std::string& path) {
+  SettingField field{MakeKey(option, pick)};
+  field.member = fmt::format("{}[{}]", path, option.name());
+  return field;
+}
+
+Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& takers,
+              const std::string& prefix) {
+  return {.name = prefix + option.name(),
+          .help = fmt::format("With {}: {}", fmt::join(takers, ", "), option.help()),
+          .digest = option.is_part_of_digest() ? Digest::kIn : Digest::kOut};
 }
 
 bool RegisterSettings(Section section, std::vector<AddSettings> functions) {

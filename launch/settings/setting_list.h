@@ -2,10 +2,11 @@
 // ones that include it:
 //
 //   list.Add(Whole(MEMBER(storage.cache_ways), 1, 1024),
-//            {.name = "cache_ways", .help = "Associativity of the caches; 1: fully associative"});
+//            {.help = "Associativity of the caches; 1: fully associative"});
 //
 // The first part says which member holds the value and which values are legal; the default is the
-// member's initialiser. The second says what people see. Threads: plain data.
+// member's initialiser. The second says what people see: the name is the member's unless it says
+// another. Threads: plain data.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <functional>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -31,13 +33,8 @@ namespace rowhouse {
 // A member of Settings, which may lie in a struct of a struct.
 template <typename T>
 struct Member {
-  std::string path;       // "storage.cache_ways"
-  T& (*pick)(Settings&);  // to read the member and to write it
-
-  T& Of(Settings& settings) const { return pick(settings); }
-  const T& Of(const Settings& settings) const {
-    return pick(const_cast<Settings&>(settings));  // `pick` only picks; nobody writes here
-  }
+  std::string path;  // "storage.cache_ways"
+  std::function<T&(Settings&)> pick;
 };
 
 #define MEMBER(path)                                                \
@@ -50,21 +47,8 @@ struct Member {
 
 template <typename T>
 SettingField Held(const Member<T>& member, const Value<T>& value) {
-  SettingField field{.expected = value.expected, .words = value.words, .member = member.path};
-  if constexpr (std::is_same_v<T, bool>) {
-    field.kind = SettingKind::kBool;
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    field.kind = SettingKind::kNumber;
-  } else if constexpr (!std::is_same_v<T, std::string>) {
-    field.kind = SettingKind::kNumberList;
-  }
-  field.set = [member, value](const std::string& text, Settings& settings) {
-    ASSIGN_OR_RETURN(member.Of(settings), value.read(text));
-    return OkStatus();
-  };
-  field.get = [member, value](const Settings& settings) {
-    return value.print(member.Of(settings));
-  };
+  SettingField field{MakeKey<Settings>("", value, member.pick)};
+  field.member = member.path;
   return field;
 }
 
@@ -89,20 +73,8 @@ SettingField Whole(const Member<T>& member, std::type_identity_t<T> low,
   return Held(member, WholeValue<T>(low, high));
 }
 
-// The name of a member of a family.
-template <typename... Family>
-SettingField Name(const Member<std::string>& member, const Registry<Family...>& family) {
-  SettingField field = Choice(member, family.Names());
-  field.set = [member, &family](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(family.Validate(text));
-    member.Of(settings) = text;
-    return OkStatus();
-  };
-  return field;
-}
-
 // Calls `change` for each table there is, and for table_defaults, with which each further table
-// begins. What the YAML file says of one table afterwards wins (launch/settings/table_fields.h).
+// begins. What the YAML file says of one table afterwards wins (launch/settings/key_fields.h).
 template <typename Change>
 void ForAllTables(Settings& settings, const Change& change) {
   change(settings.table_defaults);
@@ -117,15 +89,19 @@ enum class Digest { kIn, kOfRun, kOut };
 
 // What people see of a setting.
 struct Entry {
-  std::string name;
-  std::string help;                       // a sentence or two, without the last full stop
+  std::string name = {};                  // "": that of the member
+  std::string help = {};                  // a sentence or two, without the last full stop
   std::vector<std::string> aliases = {};  // other names, for flags and YAML
   std::string unit = {};                  // "ms", "MiB", "samples"
   Digest digest = Digest::kOut;
-  bool is_basic = false;         // on the first page of --help
-  VerbSet verbs = kNoVerb;       // kNoVerb: those that take settings of the section
-  void (*then)(Settings&) = {};  // what else follows from a value that was set: of all tables
+  bool is_basic = false;    // on the first page of --help
+  VerbSet verbs = kNoVerb;  // kNoVerb: those that take settings of the section
+  // What else follows from a value that was set: of all tables.
+  std::function<void(Settings&)> then = {};
 };
+
+// Where the values of options that members of a family declare lie in Settings.
+using PickOptions = OptionValues& (*)(Settings&);
 
 // The entries of one section.
 class SettingList {
@@ -142,6 +118,27 @@ class SettingList {
   const Section section_;
   std::vector<SettingField> fields_;
 };
+
+// Entries of options that members of families declare in their own files
+// (common/declared_option.h): all that people see of an option follows from its declaration.
+// `path`: the path of the member of Settings that `pick` returns: "data.own".
+SettingField Declared(const DeclaredOption& option, PickOptions pick, const std::string& path);
+
+// `takers`: names of the members that take the option; `prefix`: stands before its name.
+Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& takers,
+              const std::string& prefix = "");
+
+// Every option that members of `family` declare. `decides`: what is said of those that decide the
+// trained bits.
+template <typename... Family>
+void AddDeclared(SettingList& list, const Registry<Family...>& family, PickOptions pick,
+                 const std::string& path, Digest decides = Digest::kIn) {
+  for (const DeclaredOption& option : family.DeclaredOptions()) {
+    Entry entry = EntryOf(option, family.NamesTaking(option.name()));
+    if (entry.digest == Digest::kIn) entry.digest = decides;
+    list.Add(Declared(option, pick, path), std::move(entry));
+  }
+}
 
 // A function that adds some entries; a file of entries/ registers its own at namespace scope:
 //   REGISTER_MEMBER(RegisterSettings(Section::kStorage, {AddCaches, AddStore}));

@@ -9,7 +9,6 @@
 #include "common/read_value.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/model_rules.h"
-#include "launch/settings/optimizer_rules.h"
 #include "launch/settings/settings_checks.h"
 #include "launch/settings/strategy_settings.h"
 #include "ps/store/row_store.h"

@@ -1,6 +1,7 @@
 #include "launch/settings/yaml_config.h"
 
 #include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <map>
@@ -9,44 +10,115 @@
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
 #include "common/read_value.h"
+#include "launch/settings/key_fields.h"
 #include "launch/settings/setting_fields.h"
-#include "launch/settings/table_fields.h"
-#include "launch/settings/yaml_schema.h"
-#include "launch/settings/yaml_source.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr Section kSections[] = {Section::kModel,   Section::kData,    Section::kTraining,
-                                 Section::kStorage, Section::kCluster, Section::kOutput};
+std::string DescribeUnknownKey(const std::string& name, const std::string& where,
+                               const std::vector<std::string>& known) {
+  const SettingField* const elsewhere = FindSettingField(name);
+  if (elsewhere == nullptr) {
+    return fmt::format("unknown key \"{}\" in {} {}", name, where, DescribeKnownNames(name, known));
+  }
+  if (elsewhere->section == Section::kCommandLine || elsewhere->section == Section::kServer) {
+    return fmt::format("\"{}\" is for the command line only: --{}", name, name);
+  }
+  return fmt::format("key \"{}\" belongs to section {}, not to {}", name,
+                     SectionName(elsewhere->section), where);
+}
 
-// One file being read.
-class YamlReader : YamlSource {
+// One file being read: every mistake says where it is.
+class YamlReader {
  public:
-  YamlReader(std::string name, Settings* settings)
-      : YamlSource(std::move(name)), settings_(*settings) {}
+  // `name` stands in messages: the path.
+  YamlReader(std::string name, Settings* settings) : name_(std::move(name)), settings_(*settings) {}
 
   Status Read(const YAML::Node& root) {
     if (root.IsNull()) return OkStatus();  // An empty file, or comments only.
     std::vector<std::string> known;
-    for (const Section section : kSections) known.emplace_back(SectionName(section));
+    for (const Section section : kFileSections) known.emplace_back(SectionName(section));
     known.insert(known.begin() + 1, {"tables", "schema"});
     RETURN_IF_ERROR(CheckKeys(root, "the file", known));
     // Tables begin with what the other sections say, wherever in the file they stand.
-    for (const Section section : kSections) {
+    for (const Section section : kFileSections) {
       const YAML::Node node = root[std::string(SectionName(section))];
       if (node.IsDefined()) RETURN_IF_ERROR(ReadSection(section, node));
     }
     if (root["schema"].IsDefined()) {
-      RETURN_IF_ERROR(ReadYamlSchema(*this, root["schema"], &settings_.data.schema));
+      RETURN_IF_ERROR(ReadSchema(root["schema"], &settings_.data.schema));
     }
     if (root["tables"].IsDefined()) RETURN_IF_ERROR(ReadTables(root["tables"], root["model"]));
     return OkStatus();
   }
 
  private:
+  // kUsage "configs/x.yaml:12:3: ...".
+  template <typename... Args>
+  Status At(const YAML::Mark& mark, fmt::format_string<Args...> format, Args&&... args) const {
+    return UsageError("{}:{}:{}: {}", name_, mark.line + 1, mark.column + 1,
+                      fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // A map whose keys are known and occur once. `where` ends a sentence: "section training".
+  Status CheckKeys(const YAML::Node& map, const std::string& where,
+                   const std::vector<std::string>& known) const {
+    if (!map.IsMap()) return At(map.Mark(), "{} must be a map of keys and values", where);
+    std::map<std::string, int> line_of;
+    for (const auto& entry : map) {
+      const YAML::Node& key = entry.first;
+      if (!key.IsScalar()) return At(key.Mark(), "a key of {} must be a plain word", where);
+      const std::string& name = key.Scalar();
+      const auto [first, is_new] = line_of.emplace(name, key.Mark().line + 1);
+      if (!is_new) {
+        return At(key.Mark(), "key \"{}\" is given twice in {}, first in line {}", name, where,
+                  first->second);
+      }
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        return At(key.Mark(), "{}", DescribeUnknownKey(name, where, known));
+      }
+    }
+    return OkStatus();
+  }
+
+  // `expected` ends a sentence, for a value that is a list, a map or not there.
+  Status ReadScalar(const std::string& key, const YAML::Node& value, const std::string& expected,
+                    std::string* text) const {
+    if (value.IsScalar()) {
+      *text = value.Scalar();
+      return OkStatus();
+    }
+    if (value.IsNull()) return At(value.Mark(), "{} has no value: expected {}", key, expected);
+    return At(value.Mark(), "{} is a {}: expected {}", key, value.IsMap() ? "map" : "list",
+              expected);
+  }
+
+  // The items of a list, joined by commas.
+  Status JoinSequence(const std::string& key, const YAML::Node& sequence, std::string* text) const {
+    for (size_t i = 0; i < sequence.size(); ++i) {
+      std::string item;
+      RETURN_IF_ERROR(ReadScalar(key, sequence[i], "plain values in the list", &item));
+      *text += (i == 0 ? "" : ",") + item;
+    }
+    return OkStatus();
+  }
+
+  // Sets what `field` is of. `key`: the name it was given by.
+  template <typename Part>
+  Status ReadField(const std::string& key, const YAML::Node& value, const KeyField<Part>& field,
+                   Part* part) const {
+    std::string text;
+    RETURN_IF_ERROR(value.IsSequence() && field.is_list()
+                        ? JoinSequence(key, value, &text)
+                        : ReadScalar(key, value, field.expected, &text));
+    const Status status = field.set(text, *part);
+    return status.ok() ? status : At(value.Mark(), "{}: {}: {}", key, text, status.message());
+  }
+
   Status ReadSection(Section section, const YAML::Node& map) {
     if (map.IsNull()) return OkStatus();
     RETURN_IF_ERROR(
@@ -60,18 +132,7 @@ class YamlReader : YamlSource {
         return At(key.Mark(), "{} and {} are two names of one setting; give only one of them",
                   first->second, key.Scalar());
       }
-      std::string text;
-      const bool is_list =
-          field.kind == SettingKind::kNumberList || field.kind == SettingKind::kTextList;
-      if (value.IsSequence() && is_list) {
-        RETURN_IF_ERROR(JoinSequence(key.Scalar(), value, &text));
-      } else {
-        RETURN_IF_ERROR(ReadScalar(key.Scalar(), value, field.expected, &text));
-      }
-      const Status status = field.set(text, settings_);
-      if (!status.ok()) {
-        return At(value.Mark(), "{}: {}: {}", key.Scalar(), text, status.message());
-      }
+      RETURN_IF_ERROR(ReadField<Settings>(key.Scalar(), value, field, &settings_));
     }
     return OkStatus();
   }
@@ -197,81 +258,119 @@ class YamlReader : YamlSource {
   }
 
   Status ReadTableOption(const std::string& key, const YAML::Node& value, LogicalTable* table) {
-    std::string text;
-    const std::vector<std::string> of_kind = KindOptionNames(table->kind);
-    if (value.IsSequence() && std::find(of_kind.begin(), of_kind.end(), key) != of_kind.end()) {
-      RETURN_IF_ERROR(JoinSequence(key, value, &text));
-    } else {
-      RETURN_IF_ERROR(ReadScalar(key, value, "a plain value", &text));
+    if (const TableField* const field = FindTableField(key)) {
+      return ReadField(key, value, *field, table);
     }
+    std::string text;
+    RETURN_IF_ERROR(value.IsSequence() && key != "name" && key != "kind"
+                        ? JoinSequence(key, value, &text)
+                        : ReadScalar(key, value, "a plain value", &text));
     if (key == "name") {
       table->name = text;
-      return OkStatus();
-    }
-    if (key == "kind") {
+    } else if (key == "kind") {
       const Status status = TableKinds().Validate(text);
       if (!status.ok()) return At(value.Mark(), "{}", status.message());
       // Options of another kind, from the defaults, mean nothing to this one.
       if (table->kind != text) table->kind_options.clear();
       table->kind = text;
-      return OkStatus();
-    }
-    const TableField* field = FindTableField(key);
-    if (field == nullptr) {
+    } else {
       table->kind_options[key] = text;
-      return OkStatus();
     }
-    const Status status = field->set(text, *table);
-    if (status.ok()) return status;
-    return At(value.Mark(), "{}: {}: {}", key, text, status.message());
+    return OkStatus();
   }
 
+  // ---- Section schema -----------------------------------------------------------------------
+
+  Status ReadSchema(const YAML::Node& node, Schema* schema) const {
+    *schema = Schema();
+    std::vector<std::string> known = NamesOf(SchemaFields());
+    known.insert(known.end(), {"label", "dense", "categorical", "columns", "ignored"});
+    RETURN_IF_ERROR(CheckKeys(node, "section schema", known));
+    for (const auto& entry : node) {
+      const std::string& key = entry.first.Scalar();
+      const YAML::Node& value = entry.second;
+      if (key == "label") {
+        RETURN_IF_ERROR(ReadPart(key, value, LabelFields(), &schema->label));
+      } else if (key == "dense") {
+        RETURN_IF_ERROR(ReadColumns(key, value, DenseColumnFields(), &schema->dense));
+      } else if (key == "categorical") {
+        RETURN_IF_ERROR(ReadColumns(key, value, CategoricalFields(), &schema->categorical));
+      } else if (key == "columns" || key == "ignored") {
+        RETURN_IF_ERROR(
+            ReadNames(key, value, key == "columns" ? &schema->columns : &schema->ignored));
+      } else {
+        RETURN_IF_ERROR(ReadFieldOf(SchemaFields(), key, value, schema));
+      }
+    }
+    if (schema->format.empty()) {
+      return At(node.Mark(),
+                "schema: no format: say which kind of text it is, as in format: delimited");
+    }
+    const Status status = CheckSchema(*schema);
+    return status.ok() ? status : At(node.Mark(), "{}", status.message());
+  }
+
+  template <typename Part>
+  static std::vector<std::string> NamesOf(const std::vector<KeyField<Part>>& fields) {
+    std::vector<std::string> names;
+    for (const KeyField<Part>& field : fields) names.push_back(field.name);
+    return names;
+  }
+
+  template <typename Part>
+  Status ReadFieldOf(const std::vector<KeyField<Part>>& fields, const std::string& key,
+                     const YAML::Node& value, Part* part) const {
+    return ReadField(key, value, *std::ranges::find(fields, key, &KeyField<Part>::name), part);
+  }
+
+  // A map of the part's keys, or its first key's value alone.
+  template <typename Part>
+  Status ReadPart(const std::string& where, const YAML::Node& node,
+                  const std::vector<KeyField<Part>>& fields, Part* part) const {
+    const std::string& first = fields.front().name;
+    if (node.IsScalar()) return ReadFieldOf(fields, first, node, part);
+    RETURN_IF_ERROR(CheckKeys(node, "schema: " + where, NamesOf(fields)));
+    for (const auto& entry : node) {
+      RETURN_IF_ERROR(ReadFieldOf(fields, entry.first.Scalar(), entry.second, part));
+    }
+    if (node[first].IsDefined()) return OkStatus();
+    return At(node.Mark(), "schema: {}: no {}: expected {}", where, first, fields.front().expected);
+  }
+
+  template <typename Part>
+  Status ReadColumns(const std::string& key, const YAML::Node& list,
+                     const std::vector<KeyField<Part>>& fields, std::vector<Part>* columns) const {
+    if (list.IsNull()) return OkStatus();
+    if (!list.IsSequence()) {
+      return At(list.Mark(), "schema: {} must be a list of columns, such as [age, {{name: price}}]",
+                key);
+    }
+    for (const YAML::Node& entry : list) {
+      RETURN_IF_ERROR(ReadPart(key, entry, fields, &columns->emplace_back()));
+    }
+    return OkStatus();
+  }
+
+  Status ReadNames(const std::string& key, const YAML::Node& list,
+                   std::vector<std::string>* names) const {
+    if (list.IsNull()) return OkStatus();
+    if (list.IsScalar() && list.Scalar() == kAllOthers && key == "ignored") {
+      names->push_back(kAllOthers);
+      return OkStatus();
+    }
+    if (!list.IsSequence()) {
+      return At(list.Mark(), "schema: {} must be a list of names, such as [id, time]{}", key,
+                key == "ignored" ? ", or \"*\": all columns that nothing else names" : "");
+    }
+    for (const YAML::Node& entry : list) {
+      RETURN_IF_ERROR(ReadScalar(key, entry, "the name of a column", &names->emplace_back()));
+    }
+    return OkStatus();
+  }
+
+  const std::string name_;
   Settings& settings_;
 };
-
-// A value as YAML: lists as [..], text quoted where YAML would read something else.
-void EmitField(const SettingField& field, const std::string& text, YAML::Emitter& out) {
-  switch (field.kind) {
-    case SettingKind::kBool:
-    case SettingKind::kNumber:
-      out << text;
-      return;
-    case SettingKind::kText:
-      out << YAML::DoubleQuoted << text;
-      return;
-    case SettingKind::kNumberList:
-    case SettingKind::kTextList:
-      break;
-  }
-  out << YAML::Flow << YAML::BeginSeq;
-  const bool is_text = field.kind == SettingKind::kTextList;
-  for (const std::string& item : is_text ? SplitAtCommas(text) : SplitList(text)) {
-    if (is_text) out << YAML::DoubleQuoted;
-    out << item;
-  }
-  out << YAML::EndSeq;
-}
-
-// A table with all that is not as in a fresh one, or as the settings of the run make it; words are
-// quoted, because a name may be "yes".
-void EmitTable(const LogicalTable& table, const OptimizerOptions& of_run, YAML::Emitter& out) {
-  static const LogicalTable kFresh;
-  LogicalTable inherited;
-  inherited.optimizer_options = of_run;
-  out << YAML::Flow << YAML::BeginMap << YAML::Key << "name" << YAML::Value << YAML::DoubleQuoted
-      << table.name << YAML::Key << "kind" << YAML::Value << table.kind;
-  for (const TableField& field : TableFields()) {
-    const std::string text = field.get(table);
-    const bool is_plain_default = text == field.get(kFresh) && text == field.get(inherited) &&
-                                  field.name != "optimizer" && field.name != "initialiser";
-    if (is_plain_default) continue;
-    out << YAML::Key << field.name << YAML::Value << YAML::DoubleQuoted << text;
-  }
-  for (const auto& [option, value] : table.kind_options) {
-    out << YAML::Key << option << YAML::Value << YAML::DoubleQuoted << value;
-  }
-  out << YAML::EndMap;
-}
 
 }  // namespace
 
@@ -288,34 +387,6 @@ Status ReadYamlConfig(const std::string& path, Settings* settings) {
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return UsageError("--config: {}", text.status().message());
   return ReadYamlText(text.value(), path, settings);
-}
-
-std::string WriteYamlText(const Settings& settings) {
-  YAML::Emitter out;
-  out << YAML::BeginMap;
-  for (const Section section : kSections) {
-    out << YAML::Key << std::string(SectionName(section)) << YAML::Value << YAML::BeginMap;
-    for (const SettingField& field : SettingFields()) {
-      // Tables are written one by one below.
-      if (field.section != section || field.name == "arch_embedding_size") continue;
-      out << YAML::Key << field.name << YAML::Value;
-      EmitField(field, field.get(settings), out);
-    }
-    out << YAML::EndMap;
-  }
-  if (!settings.tables.empty()) {
-    out << YAML::Key << "tables" << YAML::Value << YAML::BeginMap;
-    out << YAML::Key << "list" << YAML::Value << YAML::BeginSeq;
-    for (const LogicalTable& table : settings.tables)
-      EmitTable(table, settings.training.optimizer_options, out);
-    out << YAML::EndSeq << YAML::EndMap;
-  }
-  if (!settings.data.schema.format.empty()) {
-    out << YAML::Key << "schema" << YAML::Value;
-    EmitYamlSchema(settings.data.schema, out);
-  }
-  out << YAML::EndMap;
-  return std::string(out.c_str()) + "\n";
 }
 
 }  // namespace rowhouse

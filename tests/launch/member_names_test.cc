@@ -61,7 +61,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/settings/model_rules.cc", {"counter", "dlrm", "mixed", "plain", "qr"}, kDlrm},
       {"launch/settings/settings.cc", {"converted", "criteo", "dataset", "random"}, kDlrm},
       {"launch/settings/settings.h", {"poly2", "row_wise", "sgd"}, kDefault},
-      {"launch/settings/table_fields.cc", {"momentum", "npy", "rowwise_adagrad"}, kDlrm},
+      {"launch/settings/key_fields.cc", {"momentum", "npy", "rowwise_adagrad"}, kDlrm},
       {"launch/command_line/verb_flags.cc", {"fair", "memory", "npy"}, kWord},
       {"ps/cache/cache_policy.h", {"lrfu"}, kDefault},
       {"ps/node/server.cc", {"memory"}, kWord},

@@ -1,5 +1,5 @@
 // Optimizers of the rows and of the dense part, as settings name them.
-#include "launch/settings/table_fields.h"
+#include "launch/settings/key_fields.h"
 #include "sharding/rows/optimizer.h"
 #include "tests/launch/given_settings.h"
 #include "worker/dense/dense_optimizer.h"

@@ -1,7 +1,7 @@
 #include "launch/settings/settings.h"
 
 #include "common/numpy_random.h"
-#include "launch/settings/table_fields.h"
+#include "launch/settings/key_fields.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/initialiser.h"
 #include "tests/launch/given_settings.h"

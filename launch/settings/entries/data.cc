@@ -1,7 +1,6 @@
 // Settings of the data. Names and defaults of DLRM's flags are DLRM's.
 #include <algorithm>
 
-#include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "worker/data/dataset.h"
 
@@ -31,8 +30,7 @@ void AddFlag(SettingList& list, const std::string& name, Digest digest) {
 void AddSource(SettingList& list) {
   list.Add(
       Choice(MEMBER(data_generation), SourceNames()),
-      {.name = "data_generation",
-       .help = "Where samples come from. random: DLRM's generator; dataset: the file --data, "
+      {.help = "Where samples come from. random: DLRM's generator; dataset: the file --data, "
                "which implies it; delimited, libsvm, movielens: text of these forms; converted: "
                "a data directory; synthetic: ids of a Zipf distribution with planted effects. "
                "Default: with --data what it is, or else random",
@@ -47,15 +45,13 @@ void AddSource(SettingList& list) {
             .is_basic = true});
   AddFlag(list, "data_set", kOfRun);
   list.Add(Real(MEMBER(data.test_fraction), "a number from 0 to below 1", IsBelowOne),
-           {.name = "test_fraction",
-            .help = "With data that are read: the share of samples held out for testing, as "
+           {.help = "With data that are read: the share of samples held out for testing, as "
                     "test_split says",
             .unit = "fraction",
             .digest = kOfRun,
             .is_basic = true});
   list.Add(Choice(MEMBER(data.test_split), {"tail", "random", "dlrm"}),
-           {.name = "test_split",
-            .help = "Which samples test_fraction holds out. tail: the last ones; random: drawn by "
+           {.help = "Which samples test_fraction holds out. tail: the last ones; random: drawn by "
                     "numpy_rand_seed; dlrm: half of the last day, as DLRM does (test_fraction has "
                     "no effect)",
             .digest = kOfRun});
@@ -69,10 +65,9 @@ void AddSource(SettingList& list) {
                     "it is kept for later runs of the same files. Default: a temporary directory "
                     "under TMPDIR, which goes with the run",
             .verbs = kTrain});
-  list.Add(Whole(MEMBER(data.max_bad_lines), 0),
-           {.name = "max_bad_lines",
-            .help = "With text: lines that cannot be read and are left out, at most",
-            .is_basic = true});
+  list.Add(
+      Whole(MEMBER(data.max_bad_lines), 0),
+      {.help = "With text: lines that cannot be read and are left out, at most", .is_basic = true});
 }
 
 void AddIdsAndOrder(SettingList& list) {
@@ -87,13 +82,11 @@ void AddIdsAndOrder(SettingList& list) {
 }
 
 void AddSizes(SettingList& list) {
-  list.Add(Whole(MEMBER(data.data_size), 1), {.name = "data_size",
-                                              .help = "With random and synthetic: train samples",
-                                              .digest = kOfRun,
-                                              .is_basic = true});
+  list.Add(
+      Whole(MEMBER(data.data_size), 1),
+      {.help = "With random and synthetic: train samples", .digest = kOfRun, .is_basic = true});
   list.Add(Whole(MEMBER(data.num_batches), 0),
-           {.name = "num_batches",
-            .help = "Train batches of an epoch: with random instead of data_size, with other data "
+           {.help = "Train batches of an epoch: with random instead of data_size, with other data "
                     "as an earlier end of the epoch; 0: off",
             .digest = kOfRun});
 }

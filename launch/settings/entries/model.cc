@@ -1,5 +1,4 @@
 // Settings of the model. Names and defaults of DLRM's flags are DLRM's.
-#include "launch/settings/declared_settings.h"
 #include "launch/settings/setting_list.h"
 #include "sharding/rows/initialiser.h"
 #include "worker/dense/interaction.h"
@@ -20,53 +19,38 @@ Value<std::vector<T>> Joined(uint64_t high) {
 
 SettingField RowsOfTables() {
   const Value<std::vector<uint64_t>> value = Joined<uint64_t>(uint64_t{1} << 63);
-  return {.kind = SettingKind::kNumberList,
-          .expected = value.expected,
-          .member = "tables",
-          .set =
-              [value](const std::string& text, Settings& settings) {
-                ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, value.read(text));
-                settings.SetTableRows(rows);
-                return OkStatus();
-              },
-          .get =
-              [value](const Settings& settings) {
-                std::vector<uint64_t> rows;
-                for (const LogicalTable& table : settings.tables) rows.push_back(table.rows);
-                return value.print(rows);
-              }};
-}
-
-SettingField LossWeights() {
-  const std::string what = "two numbers of 0 or more, joined by - or , (such as 1.0-1.0)";
-  SettingField field{
-      .kind = SettingKind::kNumberList, .expected = what, .member = "model.loss_weights"};
-  field.set = [what](const std::string& text, Settings& settings) {
-    std::vector<double> weights;
-    for (const std::string& item : SplitList(text)) {
-      const auto weight = ReadReal(item);
-      if (!weight || *weight < 0.0) return Expected(what);
-      weights.push_back(*weight);
-    }
-    if (weights.size() != 2) return Expected(what);
-    settings.model.loss_weights = std::move(weights);
+  SettingField field{{.expected = value.expected, .kind = SettingKind::kNumberList}};
+  field.member = "tables";
+  field.set = [value](const std::string& text, Settings& settings) {
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, value.read(text));
+    settings.SetTableRows(rows);
     return OkStatus();
   };
-  // Between commas, because 1e-05 holds a -.
-  field.get = [](const Settings& settings) {
-    return fmt::format("{}", fmt::join(settings.model.loss_weights, ","));
+  field.get = [value](const Settings& settings) {
+    std::vector<uint64_t> rows;
+    for (const LogicalTable& table : settings.tables) rows.push_back(table.rows);
+    return value.print(rows);
   };
   return field;
 }
 
-SettingField InitialiserOfAllTables() {
-  SettingField field = Name(MEMBER(table_defaults.initialiser), Initialisers());
-  field.set = [](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(Initialisers().Validate(text));
-    ForAllTables(settings, [&text](LogicalTable& table) { SetInitialiser(text, &table); });
-    return OkStatus();
-  };
-  return field;
+Value<std::vector<double>> LossWeights() {
+  return MakeValue<std::vector<double>>(
+      "two numbers of 0 or more, joined by - or , (such as 1.0-1.0)",
+      [](const std::string& text) -> std::optional<std::vector<double>> {
+        std::vector<double> weights;
+        for (const std::string& item : SplitList(text)) {
+          const auto weight = ReadReal(item);
+          if (!weight || *weight < 0.0) return std::nullopt;
+          weights.push_back(*weight);
+        }
+        if (weights.size() != 2) return std::nullopt;
+        return weights;
+      },
+      // Between commas, because 1e-05 holds a -.
+      [](const std::vector<double>& weights) {
+        return fmt::format("{}", fmt::join(weights, ","));
+      });
 }
 
 void AddShape(SettingList& list) {
@@ -111,13 +95,10 @@ void AddInteraction(SettingList& list) {
            {.name = "arch_interaction_itself",
             .help = "With dot: also the product of each vector with itself",
             .digest = kIn});
-  list.Add(
-      Whole(MEMBER(model.dcn_num_layers), 1, 64),
-      {.name = "dcn_num_layers", .help = "With dcn: the number of cross layers", .digest = kIn});
+  list.Add(Whole(MEMBER(model.dcn_num_layers), 1, 64),
+           {.help = "With dcn: the number of cross layers", .digest = kIn});
   list.Add(Whole(MEMBER(model.dcn_low_rank_dim), 1, kMaxWidth),
-           {.name = "dcn_low_rank_dim",
-            .help = "With dcn: the rank of each cross layer's matrix",
-            .digest = kIn});
+           {.help = "With dcn: the rank of each cross layer's matrix", .digest = kIn});
   AddDeclared(
       list, Interactions(), [](Settings& s) -> OptionValues& { return s.model.interaction_own; },
       "model.interaction_own");
@@ -130,26 +111,25 @@ void AddLoss(SettingList& list) {
                     "entropy; wbce: the same, weighted by class",
             .digest = kIn,
             .is_basic = true});
-  list.Add(LossWeights(), {.name = "loss_weights",
-                           .help = "With wbce: the weights of class 0 and class 1",
-                           .digest = kIn});
+  list.Add(Held(MEMBER(model.loss_weights), LossWeights()),
+           {.help = "With wbce: the weights of class 0 and class 1", .digest = kIn});
   list.Add(Real(MEMBER(model.loss_threshold), "a number from 0 to below 1", IsBelowOne),
-           {.name = "loss_threshold",
-            .help = "Clamps predictions to [this, 1 - this]; 0: no clamp",
-            .digest = kIn});
+           {.help = "Clamps predictions to [this, 1 - this]; 0: no clamp", .digest = kIn});
 }
 
 void AddTables(SettingList& list) {
-  list.Add(InitialiserOfAllTables(),
-           {.name = "initialiser",
-            .help = "Initial values of rows. counter: uniform, from a hash of seed, table, row and "
+  list.Add(Held(MEMBER(table_defaults.initialiser), NameValue(Initialisers())),
+           {.help = "Initial values of rows. counter: uniform, from a hash of seed, table, row and "
                     "column, for tables of any size; normal: the same with Xavier's normal "
                     "distribution; dlrm: the numbers that DLRM draws, of which there are at most "
                     "2^33. --config can also give tables a constant or a file (init_from)",
-            .digest = kIn});
+            .digest = kIn,
+            .then = [](Settings& s) {
+              const std::string name = s.table_defaults.initialiser;
+              ForAllTables(s, [&](LogicalTable& table) { SetInitialiser(name, &table); });
+            }});
   list.Add(Choice(MEMBER(table_defaults.weighted_pooling), {"none", "fixed", "learned"}),
-           {.name = "weighted_pooling",
-            .help = "Weights of the ids in the sum of a bag, in all tables. fixed: all are 1; "
+           {.help = "Weights of the ids in the sum of a bag, in all tables. fixed: all are 1; "
                     "learned: each id has one, in a table of rows of width 1",
             .then = [](Settings& s) {
               for (LogicalTable& table : s.tables) {
@@ -162,36 +142,29 @@ void AddTables(SettingList& list) {
 
 void AddQrTables(SettingList& list) {
   list.Add(Switch(MEMBER(compression.qr_flag)),
-           {.name = "qr_flag",
-            .help = "Large tables are of kind qr: a table of quotients and one of remainders"});
+           {.help = "Large tables are of kind qr: a table of quotients and one of remainders"});
   list.Add(Whole(MEMBER(compression.qr_threshold), 0),
-           {.name = "qr_threshold",
-            .help = "With qr_flag: tables of more rows than this are of kind qr"});
+           {.help = "With qr_flag: tables of more rows than this are of kind qr"});
   list.Add(Whole(MEMBER(compression.qr_collisions), 1, uint64_t{1} << 62),
-           {.name = "qr_collisions", .help = "With qr_flag: rows of the table of remainders"});
+           {.help = "With qr_flag: rows of the table of remainders"});
   list.Add(Choice(MEMBER(compression.qr_operation), {"mult", "add", "concat"}),
-           {.name = "qr_operation",
-            .help = "With qr_flag: how quotient and remainder are combined; concat makes vectors "
+           {.help = "With qr_flag: how quotient and remainder are combined; concat makes vectors "
                     "of twice the width"});
   list.Add(Switch(MEMBER(compression.qr_pool_first)),
-           {.name = "qr_pool_first",
-            .help = "With qr_flag: pools quotients and remainders separately and combines the "
+           {.help = "With qr_flag: pools quotients and remainders separately and combines the "
                     "sums, as DLRM does. Without it they are combined for each id, as in the "
                     "paper"});
 }
 
 void AddMixedTables(SettingList& list) {
   list.Add(Switch(MEMBER(compression.md_flag)),
-           {.name = "md_flag",
-            .help = "Large tables are of kind mixed: the larger a table, the narrower its rows"});
+           {.help = "Large tables are of kind mixed: the larger a table, the narrower its rows"});
   list.Add(Whole(MEMBER(compression.md_threshold), 0),
-           {.name = "md_threshold",
-            .help = "With md_flag: tables of more rows than this are of kind mixed"});
+           {.help = "With md_flag: tables of more rows than this are of kind mixed"});
   list.Add(Real(MEMBER(compression.md_temperature), "a number of 0 or more", IsNotNegative),
-           {.name = "md_temperature",
-            .help = "With md_flag: how fast rows get narrower as tables get larger"});
+           {.help = "With md_flag: how fast rows get narrower as tables get larger"});
   list.Add(Switch(MEMBER(compression.md_round_dims)),
-           {.name = "md_round_dims", .help = "With md_flag: widths are powers of two"});
+           {.help = "With md_flag: widths are powers of two"});
 }
 
 REGISTER_MEMBER(RegisterSettings(Section::kModel, {AddShape, AddInteraction, AddLoss, AddTables,

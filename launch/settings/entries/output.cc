@@ -8,27 +8,22 @@ bool IsShare(double value) { return value >= 0.001 && value <= 1.0; }
 
 void AddOutput(SettingList& list) {
   list.Add(Text(MEMBER(output.model_dir), "a directory"),
-           {.name = "model_dir",
-            .help = "Directory for the dense part, the manifest and the report. Default: nothing "
+           {.help = "Directory for the dense part, the manifest and the report. Default: nothing "
                     "is kept",
             .is_basic = true,
             .verbs = kTrain | kCkpt | kData | kPredict | kEval});
   list.Add(Text(MEMBER(output.report), "a path"),
-           {.name = "report",
-            .help = "File for the run's report, JSON, with a page beside it (.html). Default: "
+           {.help = "File for the run's report, JSON, with a page beside it (.html). Default: "
                     "report.json in --model_dir"});
   list.Add(Text(MEMBER(output.label), "a name"),
-           {.name = "label",
-            .help = "What rowhouse compare calls the run. Default: the last part of --model_dir"});
+           {.help = "What rowhouse compare calls the run. Default: the last part of --model_dir"});
   list.Add(Whole(MEMBER(output.save_every), 0),
-           {.name = "save_every",
-            .help = "Saves the model every so many steps while it trains, so that after a crash "
+           {.help = "Saves the model every so many steps while it trains, so that after a crash "
                     "--load goes on from there; 0: only at the end",
             .is_basic = true,
             .verbs = kTrain | kPlan});
   list.Add(Whole(MEMBER(output.keep), 1),
-           {.name = "keep",
-            .help = "Of the saves in mid-run, the newest so many are kept; each may take as much "
+           {.help = "Of the saves in mid-run, the newest so many are kept; each may take as much "
                     "disk as all rows",
             .is_basic = true,
             .verbs = kTrain | kPlan});
@@ -37,18 +32,15 @@ void AddOutput(SettingList& list) {
 // Acts of one run: no YAML file has them.
 void AddActs(SettingList& list) {
   list.Add(Switch(MEMBER(output.load)),
-           {.name = "load", .help = "Goes on from the model in --model_dir", .is_basic = true});
-  list.Add(Switch(MEMBER(output.overwrite)),
-           {.name = "overwrite",
-            .help = "Deletes an earlier model in --model_dir and --row_dir first",
-            .is_basic = true});
+           {.help = "Goes on from the model in --model_dir", .is_basic = true});
+  list.Add(
+      Switch(MEMBER(output.overwrite)),
+      {.help = "Deletes an earlier model in --model_dir and --row_dir first", .is_basic = true});
   list.Add(Text(MEMBER(output.record_ids), "a path"),
-           {.name = "record_ids",
-            .help = "File for a trace of the ids that training looks up, for rowhouse plan "
+           {.help = "File for a trace of the ids that training looks up, for rowhouse plan "
                     "--trace; FILE.0, FILE.1, ... of several workers"});
   list.Add(Real(MEMBER(output.record_ids_share), "a number from 0.001 to 1", IsShare),
-           {.name = "record_ids_share",
-            .help = "Share of the ids that record_ids writes, chosen by a hash of the id; small "
+           {.help = "Share of the ids that record_ids writes, chosen by a hash of the id; small "
                     "tables, and those that are not plain, are written whole"});
 }
 

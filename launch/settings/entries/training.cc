@@ -1,6 +1,4 @@
 // Settings of training. Names and defaults of DLRM's flags are DLRM's.
-#include "launch/settings/declared_settings.h"
-#include "launch/settings/optimizer_rules.h"
 #include "launch/settings/setting_list.h"
 #include "sharding/rows/optimizer.h"
 #include "worker/dense/dense_optimizer.h"
@@ -12,52 +10,60 @@ namespace {
 using enum Digest;
 
 // One optimizer for the dense part and all rows, as in DLRM; a YAML file may give tables others.
-SettingField OptimizerOfAll() {
-  SettingField field = Name(MEMBER(training.optimizer), Optimizers());
-  field.expected += ", or rwsadagrad, which is rowwise_adagrad";
-  field.set = [set = field.set](const std::string& text, Settings& settings) {
-    if (text == "adamw") {
-      return UsageError(
-          "adamw is for the dense part only, because it would decay rows that no step touches; "
-          "give dense_optimizer=adamw and optimizer=lazy_adam or adam");
-    }
-    return set(text == "rwsadagrad" ? "rowwise_adagrad" : text, settings);
+Value<std::string> OptimizerOfAll() {
+  Value<std::string> value = RowOptimizerValue();
+  value.read = [read = value.read](const std::string& text) -> Result<std::string> {
+    if (text != "adamw") return read(text);
+    return UsageError(
+        "adamw is for the dense part only, because it would decay rows that no step touches; "
+        "give dense_optimizer=adamw and optimizer=lazy_adam or adam");
   };
-  return field;
+  return value;
 }
 
-// Of all tables and the dense part. Settings::Complete() takes it away where it has no use.
-SettingField OptionOfAll(const OptimizerOptionField& option) {
-  SettingField field{.kind = SettingKind::kNumber,
-                     .expected = std::string(option.range),
-                     .member = fmt::format("training.optimizer_options.{}", option.name)};
-  field.set = [&option](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(ReadOptimizerOption(option, text, &settings.training.optimizer_options));
-    const float value = settings.training.optimizer_options.*option.member;
-    ForAllTables(settings,
-                 [&](LogicalTable& table) { table.optimizer_options.*option.member = value; });
-    return OkStatus();
+Value<std::string> DenseOptimizerName() {
+  Value<std::string> value = NameValue(DenseOptimizers());
+  value.expected += "; nothing: what goes with optimizer";
+  value.read = [read = value.read](const std::string& text) -> Result<std::string> {
+    if (text.empty()) return text;
+    return read(text);
   };
-  field.get = [&option](const Settings& settings) {
-    return PrintOptimizerOption(option, settings.training.optimizer_options);
-  };
-  return field;
+  return value;
 }
 
-// The same for an option that optimizers declare themselves.
-SettingField DeclaredOfAll(const DeclaredOption& option) {
-  SettingField field = Declared(
-      option, [](Settings& s) -> OptionValues& { return s.training.optimizer_options.own; },
-      "training.optimizer_options.own");
-  field.set = [set = field.set, option](const std::string& text, Settings& settings) {
-    RETURN_IF_ERROR(set(text, settings));
-    Status status;
-    ForAllTables(settings, [&](LogicalTable& table) {
-      status = option.Set(text, &table.optimizer_options.own);
+// An option of all tables and the dense part, by its name in a table of the YAML file.
+// Settings::Complete() takes it away where it has no use.
+void AddOptionOfAll(SettingList& list, std::string_view name, const std::string& help) {
+  const OptimizerOptionField* const option = FindOptimizerOption(name);
+  CHECK(option != nullptr) << name;
+  const Member<float> member = {.path = fmt::format("training.optimizer_options.{}", name),
+                                .pick = [of = option->member](Settings& s) -> float& {
+                                  return s.training.optimizer_options.*of;
+                                }};
+  list.Add(Held(member, OptimizerOptionValue(*option)),
+           {.name = std::string(option->setting),
+            .help = help,
+            .digest = kIn,
+            .then = [of = option->member](Settings& s) {
+              const float value = s.training.optimizer_options.*of;
+              ForAllTables(s, [&](LogicalTable& table) { table.optimizer_options.*of = value; });
+            }});
+}
+
+// The same for one that `takers` declare themselves.
+void AddDeclaredOfAll(SettingList& list, const DeclaredOption& option,
+                      const std::vector<std::string>& takers) {
+  Entry entry = EntryOf(option, takers, "optimizer_");
+  entry.then = [option](Settings& s) {
+    const std::string value = option.TextIn(s.training.optimizer_options.own);
+    ForAllTables(s, [&](LogicalTable& table) {
+      CHECK(option.Set(value, &table.optimizer_options.own).ok());
     });
-    return status;
   };
-  return field;
+  const PickOptions pick = [](Settings& s) -> OptionValues& {
+    return s.training.optimizer_options.own;
+  };
+  list.Add(Declared(option, pick, "training.optimizer_options.own"), std::move(entry));
 }
 
 // Options of optimizers of the rows or of the dense part; both may take one.
@@ -68,7 +74,7 @@ void AddDeclaredOfOptimizers(SettingList& list) {
     for (const std::string& name : DenseOptimizers().NamesTaking(option.name())) {
       if (std::ranges::count(takers, name) == 0) takers.push_back(name);
     }
-    list.Add(DeclaredOfAll(option), EntryOf(option, takers, "optimizer_"));
+    AddDeclaredOfAll(list, option, takers);
   }
   for (const DeclaredOption& option : DenseOptimizers().DeclaredOptions()) {
     const auto same = std::ranges::find(of_rows, option.name(), &DeclaredOption::name);
@@ -76,65 +82,43 @@ void AddDeclaredOfOptimizers(SettingList& list) {
         << "optimizers of the rows and of the dense part declare " << option.name()
         << " differently";
     if (same != of_rows.end()) continue;
-    list.Add(DeclaredOfAll(option),
-             EntryOf(option, DenseOptimizers().NamesTaking(option.name()), "optimizer_"));
+    AddDeclaredOfAll(list, option, DenseOptimizers().NamesTaking(option.name()));
   }
-}
-
-SettingField DenseOptimizerName() {
-  SettingField field = Name(MEMBER(training.dense_optimizer), DenseOptimizers());
-  field.expected += "; nothing: what goes with optimizer";
-  field.set = [set = field.set](const std::string& text, Settings& settings) {
-    if (!text.empty()) return set(text, settings);
-    settings.training.dense_optimizer.clear();
-    return OkStatus();
-  };
-  return field;
 }
 
 void AddSamples(SettingList& list) {
   list.Add(Whole(MEMBER(data.mini_batch_size), 1, uint64_t{1} << 31),
-           {.name = "mini_batch_size",
-            .help = "Samples of a step, over all workers",
+           {.help = "Samples of a step, over all workers",
             .aliases = {"batch_size"},
             .digest = kIn,
             .is_basic = true});
-  list.Add(
-      Whole(MEMBER(training.test_mini_batch_size), -1, int64_t{1} << 31),
-      {.name = "test_mini_batch_size", .help = "The same when testing; -1: as mini_batch_size"});
+  list.Add(Whole(MEMBER(training.test_mini_batch_size), -1, int64_t{1} << 31),
+           {.help = "The same when testing; -1: as mini_batch_size"});
   list.Add(Whole(MEMBER(training.nepochs), 1),
-           {.name = "nepochs",
-            .help = "Times that the model goes through the train samples, over all its runs",
+           {.help = "Times that the model goes through the train samples, over all its runs",
             .aliases = {"epochs"},
             .is_basic = true});
 }
 
 void AddRate(SettingList& list) {
   list.Add(Real(MEMBER(training.learning_rate), "a number from 0 to 3.4e38", IsFloatNotNegative),
-           {.name = "learning_rate",
-            .help = "Learning rate, before the schedule of lr_policy",
+           {.help = "Learning rate, before the schedule of lr_policy",
             .aliases = {"lr"},
             .digest = kOfRun,
             .is_basic = true});
   list.Add(Choice(MEMBER(training.lr_policy), LrPolicies().Names()),
-           {.name = "lr_policy",
-            .help = "The rate of a step, counted from the model's first. poly2: DLRM's linear "
+           {.help = "The rate of a step, counted from the model's first. poly2: DLRM's linear "
                     "warm-up and quadratic decay, constant without such steps; poly2_smooth: the "
                     "same without its plateau before the decay and its jump; constant",
             .digest = kOfRun});
   list.Add(Whole(MEMBER(training.lr_num_warmup_steps), 0, kMaxLrSteps),
-           {.name = "lr_num_warmup_steps",
-            .help = "Steps in which the rate rises to learning_rate; 0: none",
-            .digest = kOfRun});
+           {.help = "Steps in which the rate rises to learning_rate; 0: none", .digest = kOfRun});
   list.Add(Whole(MEMBER(training.lr_decay_start_step), 0, kMaxLrSteps),
-           {.name = "lr_decay_start_step",
-            .help = "The step, counted from 1, at which the decay starts; lr_num_warmup_steps or "
+           {.help = "The step, counted from 1, at which the decay starts; lr_num_warmup_steps or "
                     "more",
             .digest = kOfRun});
   list.Add(Whole(MEMBER(training.lr_num_decay_steps), 0, kMaxLrSteps),
-           {.name = "lr_num_decay_steps",
-            .help = "Steps in which the rate falls towards 1e-7; 0: no decay",
-            .digest = kOfRun});
+           {.help = "Steps in which the rate falls towards 1e-7; 0: no decay", .digest = kOfRun});
   AddDeclared(
       list, LrPolicies(), [](Settings& s) -> OptionValues& { return s.training.lr_policy_own; },
       "training.lr_policy_own", kOfRun);
@@ -157,18 +141,12 @@ void AddOptimizerOptions(SettingList& list) {
       {"beta", "ftrl: the rate of a weight is rate / (this + the root of its sum of squares)"},
   };
   CHECK_EQ(std::size(options), OptimizerOptionFields().size());
-  for (const auto& [name, help] : options) {
-    const OptimizerOptionField* const option = FindOptimizerOption(name);
-    CHECK(option != nullptr) << name;
-    list.Add(OptionOfAll(*option),
-             {.name = std::string(option->setting), .help = help, .digest = kIn});
-  }
+  for (const auto& [name, help] : options) AddOptionOfAll(list, name, help);
 }
 
 void AddOptimizerOfRows(SettingList& list) {
-  list.Add(OptimizerOfAll(),
-           {.name = "optimizer",
-            .help = "Optimizer of the rows, and of the dense part unless dense_optimizer names "
+  list.Add(Held(MEMBER(training.optimizer), OptimizerOfAll()),
+           {.help = "Optimizer of the rows, and of the dense part unless dense_optimizer names "
                     "another. Each changes a row only in steps that look it up. adam lets the "
                     "row's moments fade in other steps; lazy_adam (torch's SparseAdam) does not",
             .digest = kIn,
@@ -180,21 +158,17 @@ void AddOptimizerOfRows(SettingList& list) {
 }
 
 void AddOptimizerOfDensePart(SettingList& list) {
-  list.Add(DenseOptimizerName(),
-           {.name = "dense_optimizer",
-            .help = "Optimizer of the dense part. Default: that of the rows, or for those that "
+  list.Add(Held(MEMBER(training.dense_optimizer), DenseOptimizerName()),
+           {.help = "Optimizer of the dense part. Default: that of the rows, or for those that "
                     "exist only for rows adagrad (rowwise_adagrad, ftrl) or adam (lazy_adam)",
             .digest = kIn});
   list.Add(
       Real(MEMBER(training.dense_learning_rate),
            "a number from 0 to 3.4e38, or -1 for that of the rows", IsFloatNotNegativeOrMinusOne),
-      {.name = "dense_learning_rate",
-       .help = "Learning rate of the dense part, with the same schedule",
-       .digest = kOfRun});
+      {.help = "Learning rate of the dense part, with the same schedule", .digest = kOfRun});
   list.Add(Real(MEMBER(training.dense_weight_decay),
                 "a number from 0 to 3.4e38, or -1 for the default", IsFloatNotNegativeOrMinusOne),
-           {.name = "dense_weight_decay",
-            .help = "Weight decay of the dense part; -1: 0.01 for adamw, optimizer_weight_decay "
+           {.help = "Weight decay of the dense part; -1: 0.01 for adamw, optimizer_weight_decay "
                     "for others",
             .digest = kIn});
 }
@@ -212,8 +186,7 @@ void AddComputation(SettingList& list) {
                   s, [&s](LogicalTable& table) { table.initialiser_options.seed = s.data.seed; });
             }});
   list.Add(Whole(MEMBER(training.threads), 1, 1024),
-           {.name = "threads",
-            .help = "Compute threads of a worker. Another number gives other last bits, so it is "
+           {.help = "Compute threads of a worker. Another number gives other last bits, so it is "
                     "never taken from the machine. predict and eval use all cores unless it is "
                     "given, and their scores do not depend on it",
             .digest = kIn,
@@ -229,23 +202,19 @@ void AddComputation(SettingList& list) {
 
 void AddTimes(SettingList& list) {
   list.Add(Whole(MEMBER(training.stop_after_steps), 0),
-           {.name = "stop_after_steps",
-            .help = "Steps of this run, which then saves and stops; 0: it trains to the end"});
+           {.help = "Steps of this run, which then saves and stops; 0: it trains to the end"});
   list.Add(Whole(MEMBER(training.test_freq), -1),
-           {.name = "test_freq",
-            .help = "Steps between tests; each epoch then ends with a test, too; 0 or -1: one "
+           {.help = "Steps between tests; each epoch then ends with a test, too; 0 or -1: one "
                     "test, at the end of the run",
             .is_basic = true});
   list.Add(Whole(MEMBER(training.print_freq), -1),
-           {.name = "print_freq",
-            .help = "Steps between progress lines; each epoch then ends with one, too; 0 or -1: "
+           {.help = "Steps between progress lines; each epoch then ends with one, too; 0 or -1: "
                     "none",
             .is_basic = true});
   list.Add(Whole(MEMBER(training.print_precision), 1, 17),
-           {.name = "print_precision", .help = "Digits of the values that debug_mode prints"});
+           {.help = "Digits of the values that debug_mode prints"});
   list.Add(Switch(MEMBER(training.debug_mode)),
-           {.name = "debug_mode",
-            .help = "Prints model, data and all parameters before and after training, as DLRM "
+           {.help = "Prints model, data and all parameters before and after training, as DLRM "
                     "does; of long arrays the first and last elements. With "
                     "data_generation=random and initialiser=dlrm it changes the initial values, "
                     "as in DLRM, where printing the data draws numbers before the weights do; "
