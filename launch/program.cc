@@ -30,7 +30,7 @@
 #include "launch/plan/plan.h"
 #include "launch/prediction/lab_run.h"
 #include "launch/report/compare.h"
-#include "launch/run/last_words.h"
+#include "launch/run/process_end.h"
 #include "launch/run/ps_server.h"
 #include "launch/run/train.h"
 #include "launch/score/score.h"

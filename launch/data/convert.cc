@@ -21,7 +21,7 @@
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/model_settings.h"
-#include "launch/run/stop_request.h"
+#include "launch/run/process_end.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/convert/prepared_text.h"
 

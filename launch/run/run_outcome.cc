@@ -14,7 +14,7 @@
 #include "common/durable_file.h"
 #include "launch/figures/figure_text.h"
 #include "launch/report/prediction_text.h"
-#include "launch/run/stop_request.h"
+#include "launch/run/process_end.h"
 #include "launch/settings/strategy_settings.h"
 #include "sharding/lab/planner/planner.h"
 #include "sharding/plans/plan_load.h"

@@ -24,7 +24,7 @@
 #include "launch/hosts/roles.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/run/key_file.h"
-#include "launch/run/stop_request.h"
+#include "launch/run/process_end.h"
 #include "launch/run/supervisor.h"
 #include "launch/run/temporary_rows.h"
 #include "launch/run/worker_run.h"

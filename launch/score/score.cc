@@ -16,8 +16,8 @@
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
 #include "launch/model/model_settings.h"
+#include "launch/run/process_end.h"
 #include "launch/run/progress.h"
-#include "launch/run/stop_request.h"
 #include "launch/score/scoring.h"
 
 namespace rowhouse {

@@ -1,6 +1,4 @@
 // What is said where no Status can be returned: of memory and threads that cannot be had.
-#include "launch/run/last_words.h"
-
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <thread>
 
 #include "common/transport/zeromq.h"
+#include "launch/run/process_end.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
