@@ -1,19 +1,20 @@
 // PreparedRun: what a worker makes before it meets the PS nodes: data, job and model, and what the
-// plan is expected to move.
+// plan is expected to move; and what a run prints before it trains.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "common/file_lock.h"
 #include "common/status.h"
-#include "launch/prediction/chosen_plan.h"
-#include "launch/report/training_history.h"
+#include "launch/prediction/node_plan.h"
+#include "launch/run/run_data.h"
+#include "launch/run/run_start.h"
 #include "launch/run/worker_run.h"
 #include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/job_spec.h"
-#include "worker/data/convert/prepared_text.h"
 #include "worker/data/dataset.h"
 #include "worker/train/trainer.h"
 #include "worker/train/training_step.h"
@@ -21,14 +22,10 @@
 namespace rowhouse {
 
 struct PreparedRun {
-  std::shared_ptr<const FileLock> lock;  // RunStart::lock
-  std::unique_ptr<PreparedText> text;    // RunData::text
-  std::unique_ptr<Dataset> data;
-  JobSpec job;
+  RunStart start;  // without the dense part, which `step` has
+  RunData opened;
   std::unique_ptr<TrainingStep> step;  // with its dense parameters, initial or loaded
   std::vector<TableTraffic> traffic;   // on the worker that prints; else empty
-  TrainingHistory history;             // of a loaded model, on the first worker; else empty
-  std::optional<PlanPromise> promise;  // RunStart::promise
 };
 
 // Collective: every worker calls it, and all of them return OK or the same error: kUsage for data,
@@ -37,5 +34,14 @@ struct PreparedRun {
 Result<PreparedRun> PrepareRun(const WorkerSetup& setup);
 
 TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job);
+
+// The memory that the PS nodes of the run will take, for the rows that the run will touch if that
+// can be known before, otherwise for all rows. nullopt if PS nodes were started by hand, because
+// their settings are not known here.
+std::optional<NodePlan> MemoryPlanOf(const Settings& settings, const JobSpec& job);
+
+// Four lines: data, model, memory, what is kept. `memory`: the result of MemoryPlanOf.
+std::string RunPreviewText(const Settings& settings, const JobSpec& job, const Dataset& data,
+                           uint64_t steps_per_epoch, const std::optional<NodePlan>& memory);
 
 }  // namespace rowhouse

@@ -19,7 +19,6 @@
 #include "launch/run/id_recording.h"
 #include "launch/run/prepared_run.h"
 #include "launch/run/run_outcome.h"
-#include "launch/run/run_preview.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/rows_digest.h"
@@ -132,6 +131,8 @@ class WorkerRun {
 
   // Returns `status`; the nodes are told if all workers return it.
   Status Fail(const Status& status, bool is_everybodys);
+  // Collective, of `workers`: what they agree on, which is no success if one of them failed.
+  Status AgreeOrFail(Communicator& workers, const Status& mine, const std::string& phase);
   // Writes the model, waiting for room on the disk; nothing where no model is kept.
   Status SaveModelWith(const std::string& rows_digest);
   // The learning curve of the model, with this run as far as it came.
@@ -148,7 +149,8 @@ class WorkerRun {
   const WorkerSetup& setup_;
   const TimeNs began_;
   PreparedRun run_;
-  const JobSpec& job_ = run_.job;
+  const JobSpec& job_ = run_.start.job;
+  Dataset& data_ = *run_.opened.data;
   const ShardLinks links_;
   PsClient client_;
   std::optional<WaitingForRoom> training_waits_, saving_waits_;
@@ -191,7 +193,7 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
               .Make(setup.settings.training.lr_policy, setup.settings.training.lr_policy_options())
               .value()),
       trainer_(TrainerOptionsOf(setup.settings, job_), {.lr_policy = *lr_policy_,
-                                                        .data = *run_.data,
+                                                        .data = data_,
                                                         .step = *run_.step,
                                                         .client = client_,
                                                         .dialer = *links_.dialer,
@@ -242,17 +244,23 @@ Status WorkerRun::Fail(const Status& status, bool is_everybodys) {
   return status;
 }
 
+Status WorkerRun::AgreeOrFail(Communicator& workers, const Status& mine, const std::string& phase) {
+  bool is_everybodys = false;
+  const Status all = AgreeOnOne(workers, mine, phase, &is_everybodys);
+  return all.ok() ? all : Fail(all, is_everybodys);
+}
+
 Status WorkerRun::Preview() {
   if (setup_.options.prints) {
     memory_plan_ = MemoryPlanOf(setup_.settings, job_);
-    PrintClean("{}", RunPreviewText(setup_.settings, job_, *run_.data, trainer_.steps_per_epoch(),
+    PrintClean("{}", RunPreviewText(setup_.settings, job_, data_, trainer_.steps_per_epoch(),
                                     memory_plan_));
     std::fflush(stdout);
   }
   if (!prints_all()) return OkStatus();
   fmt::print("{}", ModelArchText(setup_.settings));
   RETURN_IF_ERROR(
-      PrintData(trainer_.steps_per_epoch(), setup_.settings.data.mini_batch_size, *run_.data));
+      PrintData(trainer_.steps_per_epoch(), setup_.settings.data.mini_batch_size, data_));
   return PrintAllParameters("initial parameters (weights and bias):", job_.first_step());
 }
 
@@ -262,9 +270,7 @@ Status WorkerRun::Train() {
   const Status ready = checkpoints_.Start(&is_everybodys);
   if (!ready.ok()) return Fail(ready, is_everybodys);
   if (!setup_.settings.output.record_ids.empty()) {
-    const Status starts =
-        AgreeOnOne(setup_.workers, recording_.Start(), "recording ids", &is_everybodys);
-    if (!starts.ok()) return Fail(starts, is_everybodys);
+    RETURN_IF_ERROR(AgreeOrFail(setup_.workers, recording_.Start(), "recording ids"));
   }
   RETURN_IF_ERROR(Profile([this] { return profiler_.Begin(&trainer_); }, "beginning the profile"));
   if (setup_.options.prints) training_times_.Begin();
@@ -281,10 +287,7 @@ Status WorkerRun::Train() {
 }
 
 Status WorkerRun::Profile(const std::function<Status()>& work, const std::string& phase) {
-  if (!profiler_.is_on()) return OkStatus();
-  bool is_everybodys = false;
-  const Status done = AgreeOnOne(setup_.workers, work(), phase, &is_everybodys);
-  return done.ok() ? done : Fail(done, is_everybodys);
+  return profiler_.is_on() ? AgreeOrFail(setup_.workers, work(), phase) : OkStatus();
 }
 
 TrainingHistory WorkerRun::HistorySoFar() const {
@@ -294,10 +297,10 @@ TrainingHistory WorkerRun::HistorySoFar() const {
                               .samples = trainer_.samples_done(),
                               .seconds = trainer_.training_seconds(),
                               .data = setup_.settings.data.file,
-                              .data_digest = run_.data->content_digest()};
+                              .data_digest = data_.content_digest()};
   // A run that trained nothing leaves the curve as it was.
-  if (job_.is_load && run.steps == run.first_step) return run_.history;
-  return Continued(run_.history, run, progress_, evaluation_);
+  if (job_.is_load && run.steps == run.first_step) return run_.start.history;
+  return Continued(run_.start.history, run, progress_, evaluation_);
 }
 
 Status WorkerRun::WriteModel(const std::string& directory, uint64_t steps,
@@ -310,14 +313,14 @@ Status WorkerRun::WriteModel(const std::string& directory, uint64_t steps,
   manifest.steps_per_epoch = trainer_.steps_per_epoch();
   manifest.data_first_step = job_.first_step_of_data();
   manifest.rows_digest = rows_digest;
-  manifest.data_digest = run_.data->content_digest();
+  manifest.data_digest = data_.content_digest();
   manifest.data_settings = DataSettingsDigest(setup_.settings);
   manifest.tables = job_.tables;
   manifest.plan = job_.plan;
   manifest.shards = std::move(shards);
   TrainingStep& step = *run_.step;
-  const PlaceInData place = PlaceAfter(steps, *run_.data, TrainerOptionsOf(setup_.settings, job_));
-  ASSIGN_OR_RETURN(const DatasetState state, run_.data->StateAt(place.epoch, place.sample));
+  const PlaceInData place = PlaceAfter(steps, data_, TrainerOptionsOf(setup_.settings, job_));
+  ASSIGN_OR_RETURN(const DatasetState state, data_.StateAt(place.epoch, place.sample));
   const std::vector<float> dense = MakeDenseFile(step.dense(), step.optimizer(), *step.rows());
   return SaveModel(directory, std::move(manifest),
                    {.dense = dense,
@@ -356,9 +359,8 @@ Status WorkerRun::SaveTrained() {
     saved = RunClient(client_, *links_.dialer, setup_.clock);
     if (saved.ok()) saved = SaveModelWith("");
   }
+  RETURN_IF_ERROR(AgreeOrFail(setup_.saving, saved, "saving the model"));
   bool is_everybodys = false;
-  saved = AgreeOnOne(setup_.saving, saved, "saving the model", &is_everybodys);
-  if (!saved.ok()) return Fail(saved, is_everybodys);
   const Status kept = checkpoints_.AtTheEnd(summary_.steps_done, &is_everybodys);
   if (!kept.ok()) return Fail(kept, is_everybodys);
   phases_.save = SecondsSince(began, setup_.clock);
@@ -389,14 +391,14 @@ Status WorkerRun::TellOutcome() {
       .history = HistorySoFar(),
       .summary = summary_,
       .evaluation = evaluation_,
-      .auc_ceiling = run_.data->TestAucCeiling(),
+      .auc_ceiling = data_.TestAucCeiling(),
       .rows = std::move(facts),
       .training_times = training_times_.by_shard(),
       .phases = phases_,
       .checkpoints = checkpoints_.is_on() ? std::optional(checkpoints_.figures()) : std::nullopt,
       .memory_plan = std::move(memory_plan_),
       .prediction = PredictionOf(settings, setup_.options, job_, links_.shards, summary_),
-      .promise = run_.promise};
+      .promise = run_.start.promise};
   const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load;
   if (!has_trained) {
     fmt::print(
@@ -421,9 +423,7 @@ Status WorkerRun::TellOutcome() {
 
 Status WorkerRun::Finish() {
   const Status told = setup_.options.prints ? TellOutcome() : OkStatus();
-  bool is_everybodys = false;
-  const Status all_told = AgreeOnOne(setup_.saving, told, "ending the run", &is_everybodys);
-  return all_told.ok() ? all_told : Fail(all_told, is_everybodys);
+  return AgreeOrFail(setup_.saving, told, "ending the run");
 }
 
 Status WorkerRun::RunToTheEnd() {
@@ -442,7 +442,7 @@ Status WorkerRun::RunToTheEnd() {
 }
 
 WorkerRunResult WorkerRun::Run() {
-  Status status = RunToTheEnd();
+  Status status = RunToTheEnd();  // which sets is_agreed_
   return {.status = std::move(status), .is_agreed = is_agreed_};
 }
 
@@ -453,7 +453,7 @@ WorkerRunResult RunWorker(const WorkerSetup& setup) {
   omp_set_num_threads(static_cast<int>(setup.settings.training.threads));
   Result<PreparedRun> prepared = PrepareRun(setup);
   if (!prepared.ok()) return {.status = prepared.status()};
-  Result<ShardLinks> links = MeetShards(setup, prepared.value().job);
+  Result<ShardLinks> links = MeetShards(setup, prepared.value().start.job);
   if (!links.ok()) return {.status = links.status()};
   WorkerRun run(setup, std::move(prepared).value(), std::move(links).value(), began);
   return run.Run();

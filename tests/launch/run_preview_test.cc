@@ -1,5 +1,5 @@
 // What a run says before it trains.
-#include "launch/run/run_preview.h"
+#include "launch/run/prepared_run.h"
 
 #include "launch/prediction/plan_of_run.h"
 #include "tests/launch/given_settings.h"
