@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -273,50 +274,50 @@ Result<CommandLine> CommandLineOrLab(int argc, char** argv) {
                     LabIsMissing());
 }
 
+// What the command line asks for beside a verb's work: nothing, if it is that.
+std::optional<std::string> TextAskedFor(const CommandLine& command_line) {
+  if (command_line.wants_version) return VersionText();
+  if (!command_line.help_topic.empty()) return PlanHelpText(command_line.help_topic);
+  if (command_line.wants_help) return HelpText(command_line.verb, command_line.help_page);
+  return std::nullopt;
+}
+
+// The settings of the verb, as it may use them. With --print_config no data need be there.
+Result<Settings> SettingsOf(const CommandLine& command_line, bool prints_config) {
+  if (!prints_config) RETURN_IF_ERROR(CheckSaysWhatToTrain(command_line));
+  ASSIGN_OR_RETURN(Settings settings, MakeSettings(command_line));
+  RETURN_IF_ERROR(settings.Validate(!prints_config && ReadsData(command_line)));
+  return settings;
+}
+
 int Main(int argc, char** argv) {
   InstallLastWords();
   std::signal(SIGXFSZ, SIG_IGN);  // A file beyond `ulimit -f`: write() says so, and we do.
   KeepLargeBlocks();              // Before any thread: it holds for arenas made later.
-  const Result<CommandLine> command_line = CommandLineOrLab(argc, argv);
-  if (!command_line.ok()) return ExitBeforeMeeting(command_line.status());
-  const std::string& verb = command_line.value().verb;
+  const Result<CommandLine> parsed = CommandLineOrLab(argc, argv);
+  if (!parsed.ok()) return ExitBeforeMeeting(parsed.status());
+  const CommandLine& command_line = parsed.value();
+  const std::string& verb = command_line.verb;
   if (verb == "train" || verb == "predict" || verb == "eval" || verb == "bench") {
     LetThreadsSleep(argv);
   }
-  if (command_line.value().wants_version) return Print(VersionText());
-  if (!command_line.value().help_topic.empty()) {
-    return Print(PlanHelpText(command_line.value().help_topic));
-  }
-  if (command_line.value().wants_help) {
-    return Print(HelpText(command_line.value().verb, command_line.value().help_page));
-  }
-  if (command_line.value().verb == "completion") return PrintCompletion(command_line.value());
+  if (const std::optional<std::string> text = TextAskedFor(command_line)) return Print(*text);
+  if (verb == "completion") return PrintCompletion(command_line);
 
-  const bool prints_config = command_line.value().Value(kPrintConfigFlag) == "true";
-  if (const Status status = CheckSaysWhatToTrain(command_line.value());
-      !status.ok() && !prints_config) {
-    return ExitBeforeMeeting(status);
-  }
-  const Result<Settings> settings = MakeSettings(command_line.value());
-  if (!settings.ok()) return ExitBeforeMeeting(settings.status());
-  const bool reads_data = !prints_config && ReadsData(command_line.value());
-  if (const Status status = settings.value().Validate(reads_data); !status.ok()) {
-    return ExitBeforeMeeting(status);
-  }
-  if (prints_config) return Print(PrintedConfig(settings.value()));
+  const bool prints_config = command_line.Value(kPrintConfigFlag) == "true";
+  const Result<Settings> made = SettingsOf(command_line, prints_config);
+  if (!made.ok()) return ExitBeforeMeeting(made.status());
+  const Settings& settings = made.value();
+  if (prints_config) return Print(PrintedConfig(settings));
 
-  if (const Status status = StartLogging(command_line.value(), argc, argv); !status.ok()) {
-    return ExitBeforeMeeting(status);
+  Status status = StartLogging(command_line, argc, argv);
+  if (status.ok()) status = CheckOutputsAreNoInputs(command_line, settings);
+  if (!status.ok()) return ExitBeforeMeeting(status);
+  if (verb == "train") {
+    PrintNotices(command_line, settings);
+    return RunTrain(settings, command_line.Value(kProfileFlag));
   }
-  if (const Status status = CheckOutputsAreNoInputs(command_line.value(), settings.value());
-      !status.ok()) {
-    return ExitBeforeMeeting(status);
-  }
-  if (command_line.value().verb == "train") {
-    PrintNotices(command_line.value(), settings.value());
-    return RunTrain(settings.value(), {.profile = command_line.value().Value(kProfileFlag)});
-  }
-  const Status status = RunVerb(command_line.value(), settings.value());
+  status = RunVerb(command_line, settings);
   if (!status.ok()) std::fprintf(stderr, "rowhouse: %s\n", CleanLines(status.message()).c_str());
   return status.exit_code();
 }

@@ -39,8 +39,7 @@ Supervisor::~Supervisor() {
 Status Supervisor::Start() {
   RaiseOpenFilesLimit();  // The child's sockets are descriptors 1000 and up.
   for (uint32_t k = 0; k < options_.shards + 1; ++k) {
-    ASSIGN_OR_RETURN(ListeningSocket socket,
-                     ListenTcp(options_.address, k == 0 ? options_.port : uint16_t{0}));
+    ASSIGN_OR_RETURN(ListeningSocket socket, ListenTcp(options_.address, /*port=*/0));
     if (k == 0) endpoint_ = socket.endpoint();
     sockets_.push_back(std::move(socket));
   }

@@ -23,7 +23,6 @@ namespace rowhouse {
 
 struct SupervisorOptions {
   std::string address = "127.0.0.1";  // that the sockets listen on and workers reach
-  uint16_t port = 0;                  // of the node; 0: the OS chooses one
   uint32_t shards = 1;
   std::vector<std::string> flags;  // "--row_dir=..." of the server
   Security security;               // of the run; it is told the server through the pipe
@@ -39,7 +38,7 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Binds the sockets and starts the server. A port in use is kUsage.
+  // Binds the sockets and starts the server.
   Status Start();
 
   // "tcp://host:port" of the node.

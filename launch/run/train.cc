@@ -70,31 +70,28 @@ std::string WorkerName(size_t worker, int rank, const std::string& host) {
   return fmt::format("worker {} (rank {} on {})", worker, rank, host);
 }
 
-// The flags that a server is started with.
-std::vector<std::string> ServerFlags(const Settings& settings) {
+// Starts the server of this rank, PS node `node`; `*interface` is where it listens.
+Status StartNode(const Settings& settings, const Security& security, const Cluster& cluster,
+                 size_t node, std::unique_ptr<Supervisor>* supervisor,
+                 NetworkInterface* interface) {
+  ASSIGN_OR_RETURN(*interface, InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(),
+                                                   static_cast<size_t>(cluster.rank())));
   std::vector<std::string> flags = NodeFlags(settings);
   for (const std::string& flag : GivenLogFlags()) flags.push_back(flag);
-  return flags;
-}
-
-SupervisorOptions MakeSupervisorOptions(const Settings& settings, const Security& security,
-                                        const std::string& address, const std::string& name) {
-  return {.address = address,
-          .shards = settings.cluster.shards,
-          .flags = ServerFlags(settings),
-          .security = security,
-          .name = name,
-          .stop_deadline_ms = settings.cluster.stop_deadline_ms};
-}
-
-Status StartServer(const Settings& settings, Supervisor& supervisor) {
+  *supervisor = std::make_unique<Supervisor>(
+      SupervisorOptions{.address = interface->address,
+                        .shards = settings.cluster.shards,
+                        .flags = std::move(flags),
+                        .security = security,
+                        .name = NodeName(node, cluster.rank(), cluster.host()),
+                        .stop_deadline_ms = settings.cluster.stop_deadline_ms});
   if (settings.row_directory().empty() && settings.storage.has_files()) {
     RETURN_IF_ERROR(CheckTemporaryRows());
   }
   if (const std::string& file = settings.storage.cache_access_counts; !file.empty()) {
     RETURN_IF_ERROR(ReadAccessCounts(file, "cache_access_counts").status());
   }
-  return supervisor.Start();
+  return (*supervisor)->Start();
 }
 
 // A PS rank: supervises its server until all workers have parted. Never waits inside MPI.
@@ -120,7 +117,7 @@ std::vector<NodeAddress> NodesFromEndpoints(const std::vector<std::string>& endp
   return nodes;
 }
 
-WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const TrainRequest& request,
+WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const std::string& profile,
                                       const Cluster& cluster) {
   const std::set<std::string> hosts(cluster.hosts().begin(), cluster.hosts().end());
   const HostFacts& smallest = *std::ranges::min_element(cluster.facts(), {}, &HostFacts::cpus);
@@ -131,60 +128,56 @@ WorkerRunOptions MakeWorkerRunOptions(const Settings& settings, const TrainReque
           .hosts = {hosts.begin(), hosts.end()},
           .cores = smallest.cpus,
           .started_at = NowInUtc(),
-          .profile = request.profile};
+          .profile = profile};
 }
 
-// A node that ended is missed like one that is silent in a step, whatever it was asked for.
-std::unique_ptr<Transport> MakeTransport(const Settings& settings, const Security& security) {
+// The part of a worker in the run.
+WorkerRunResult Work(const Settings& settings, const WorkerRunOptions& options,
+                     const Security& security, Communicator& workers, Communicator& saving) {
+  // A node that ended is missed like one that is silent in a step, whatever it was asked for.
   constexpr uint32_t kMinLostMs = 10000;  // a connection that broke has time to come back
   const uint32_t lost_ms = std::max(settings.cluster.rpc_deadline_ms, kMinLostMs);
-  return MakeZeroMqTransport({.lost_ms = static_cast<int>(lost_ms), .security = security});
+  const std::unique_ptr<Transport> transport =
+      MakeZeroMqTransport({.lost_ms = static_cast<int>(lost_ms), .security = security});
+  const SystemClock clock;
+  return RunWorker({.settings = settings,
+                    .options = options,
+                    .workers = workers,
+                    .saving = saving,
+                    .transport = *transport,
+                    .clock = clock,
+                    .stop = StopRequested()});
 }
 
 // Without mpirun: one worker, and one PS node as a child unless --ps_endpoints names others.
-Status TrainAlone(const Settings& settings, const TrainRequest& request, Cluster& cluster) {
-  const SystemClock clock;
+Status TrainAlone(const Settings& settings, const std::string& profile, Cluster& cluster) {
   RETURN_IF_ERROR(settings.PsRanks(1).status());
-  ASSIGN_OR_RETURN(const NetworkInterface interface,
-                   InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(), 0));
-  ASSIGN_OR_RETURN(const Security security,
-                   FindSecurity(settings, !settings.cluster.ps_endpoints.empty()));
-  Supervisor supervisor(
-      MakeSupervisorOptions(settings, security, interface.address, NodeName(0, 0, cluster.host())));
-  WorkerRunOptions options = MakeWorkerRunOptions(settings, request, cluster);
+  RETURN_IF_ERROR(
+      InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(), 0).status());
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, profile, cluster);
   options.worker_names = {WorkerName(0, 0, cluster.host())};
-  std::atomic<bool> is_done = false;
-  std::thread watcher;
-  if (options.nodes.empty()) {
-    RETURN_IF_ERROR(StartServer(settings, supervisor));
-    options.nodes = {{.endpoint = supervisor.endpoint(), .name = NodeName(0, 0, cluster.host())}};
-    watcher = std::thread([&] {
-      while (!is_done) {
-        if (const Status status = supervisor.Check(); !status.ok() && !is_done) {
-          PrintError(status.Annotate("training"));
-          cluster.Abort(status.exit_code());  // The worker would notice only at its deadline.
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      }
-    });
-  }
-  const std::unique_ptr<Transport> transport = MakeTransport(settings, security);
+  ASSIGN_OR_RETURN(const Security security, FindSecurity(settings, !options.nodes.empty()));
   const std::unique_ptr<Communicator> alone = MakeSoloCommunicator();
-  const Status status = RunWorker({.settings = settings,
-                                   .options = options,
-                                   .workers = *alone,
-                                   .saving = *alone,
-                                   .transport = *transport,
-                                   .clock = clock,
-                                   .stop = StopRequested()})
-                            .status;
+  if (!options.nodes.empty()) return Work(settings, options, security, *alone, *alone).status;
+  std::unique_ptr<Supervisor> supervisor;
+  NetworkInterface interface;
+  RETURN_IF_ERROR(StartNode(settings, security, cluster, 0, &supervisor, &interface));
+  options.nodes = {{.endpoint = supervisor->endpoint(), .name = NodeName(0, 0, cluster.host())}};
+  std::atomic<bool> is_done = false;
+  std::thread watcher([&] {
+    while (!is_done) {
+      if (const Status status = supervisor->Check(); !status.ok() && !is_done) {
+        PrintError(status.Annotate("training"));
+        cluster.Abort(status.exit_code());  // The worker would notice only at its deadline.
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  const Status status = Work(settings, options, security, *alone, *alone).status;
   is_done = true;
-  if (watcher.joinable()) {
-    watcher.join();
-    const Status stopped = supervisor.Stop();
-    if (status.ok()) return stopped;
-  }
-  return status;
+  watcher.join();
+  const Status stopped = supervisor->Stop();
+  return status.ok() ? stopped : status;
 }
 
 // "--name=value" of all settings that must be equal on all ranks, and the config digest, which
@@ -248,17 +241,6 @@ Result<Security> ShareSecurity(const Settings& settings, Cluster& cluster) {
   return ReadSecurityText(text);
 }
 
-// Starts the server of this rank, PS node `node`; `*interface` is where it listens.
-Status StartNode(const Settings& settings, const Security& security, const Cluster& cluster,
-                 size_t node, std::unique_ptr<Supervisor>* supervisor,
-                 NetworkInterface* interface) {
-  ASSIGN_OR_RETURN(*interface, InterfaceToListenOn(settings.cluster.bind_interface, cluster.facts(),
-                                                   static_cast<size_t>(cluster.rank())));
-  *supervisor = std::make_unique<Supervisor>(MakeSupervisorOptions(
-      settings, security, interface->address, NodeName(node, cluster.rank(), cluster.host())));
-  return StartServer(settings, **supervisor);
-}
-
 // Collective: where all ranks are, and where PS nodes listen.
 Result<std::vector<RankPlace>> GatherPlaces(const std::string& endpoint,
                                             const std::string& interface, Cluster& cluster) {
@@ -301,10 +283,10 @@ Status CheckReachable(const Settings& settings, const Roles& roles,
   return OkStatus();
 }
 
-WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const TrainRequest& request,
+WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const std::string& profile,
                                           const Roles& roles, const std::vector<RankPlace>& places,
                                           const Cluster& cluster) {
-  WorkerRunOptions options = MakeWorkerRunOptions(settings, request, cluster);
+  WorkerRunOptions options = MakeWorkerRunOptions(settings, profile, cluster);
   options.prints = cluster.rank() == roles.workers[0];
   for (size_t n = 0; n < roles.ps.size(); ++n) {
     const auto rank = static_cast<size_t>(roles.ps[n]);
@@ -319,9 +301,8 @@ WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const TrainR
 }
 
 // Collective. `*prints`: whether this rank prints the status, which other ranks return as well.
-Status TrainUnderMpirun(const Settings& settings, const TrainRequest& request, Cluster& cluster,
+Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cluster& cluster,
                         bool* prints) {
-  const SystemClock clock;
   RETURN_IF_ERROR(CheckSameSettings(settings, cluster));
   ASSIGN_OR_RETURN(const Roles roles, AssignRolesAsTold(settings, cluster));
   const auto mine = std::find(roles.ps.begin(), roles.ps.end(), cluster.rank());
@@ -353,20 +334,13 @@ Status TrainUnderMpirun(const Settings& settings, const TrainRequest& request, C
   }
 
   const WorkerRunOptions options =
-      WorkerOptionsUnderMpirun(settings, request, roles, places, cluster);
+      WorkerOptionsUnderMpirun(settings, profile, roles, places, cluster);
   if (options.prints) {
     fmt::print("{}",
                RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));
     fflush(stdout);
   }
-  const std::unique_ptr<Transport> transport = MakeTransport(settings, security);
-  const auto [status, is_agreed] = RunWorker({.settings = settings,
-                                              .options = options,
-                                              .workers = *workers,
-                                              .saving = *saving,
-                                              .transport = *transport,
-                                              .clock = clock,
-                                              .stop = StopRequested()});
+  const auto [status, is_agreed] = Work(settings, options, security, *workers, *saving);
   if (!is_agreed) {
     // The others wait for this worker: the run has to be ended.
     PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));
@@ -404,7 +378,7 @@ Status Part(const Settings& settings, const Status& outcome, Cluster& cluster) {
 
 }  // namespace
 
-int RunTrain(const Settings& settings, const TrainRequest& request) {
+int RunTrain(const Settings& settings, const std::string& profile) {
   HandleStopSignals();
   Result<std::unique_ptr<Cluster>> joined = Cluster::Join(settings.cluster.rendezvous_deadline_ms);
   if (!joined.ok()) {
@@ -416,8 +390,8 @@ int RunTrain(const Settings& settings, const TrainRequest& request) {
   WidenCpuMask(settings.training.threads + kTransportThreads);
   // mpirun with one rank is a run without mpirun.
   const bool is_alone = cluster.size() == 1;
-  const Status status = is_alone ? TrainAlone(settings, request, cluster)
-                                 : TrainUnderMpirun(settings, request, cluster, &prints);
+  const Status status = is_alone ? TrainAlone(settings, profile, cluster)
+                                 : TrainUnderMpirun(settings, profile, cluster, &prints);
   if (const Status parted = Part(settings, status, cluster); !parted.ok()) {
     // The ranks that are missing have not printed the error: each rank prints its own.
     const Status told = status.ok() ? parted : status;

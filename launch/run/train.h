@@ -11,14 +11,9 @@ namespace rowhouse {
 
 inline constexpr std::string_view kProfileFlag = "profile";
 
-// What a run is told beside its settings.
-struct TrainRequest {
-  // The value of --profile (launch/profile/run_profiler.h); "": not given.
-  std::string profile = {};
-};
-
-// Returns the exit code; an error is printed on stderr, once for all ranks. Requires settings that
-// are Validate()d.
-int RunTrain(const Settings& settings, const TrainRequest& request = {});
+// Returns the exit code; an error is printed on stderr, once for all ranks. `profile`: the value of
+// --profile (launch/profile/run_profiler.h), "" if it is not given. Requires settings that are
+// Validate()d.
+int RunTrain(const Settings& settings, const std::string& profile);
 
 }  // namespace rowhouse
