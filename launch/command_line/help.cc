@@ -68,20 +68,28 @@ std::string SettingsText(const IsShown& is_shown) {
   return text;
 }
 
+// Flags of the verb that `is_shown`.
+template <typename IsShown>
+std::string FlagsText(VerbSet verb, const IsShown& is_shown) {
+  std::string text;
+  for (const VerbFlag& flag : VerbFlags()) {
+    if ((flag.verbs & verb) == 0 || !is_shown(flag)) continue;
+    text += Describe(flag.name, std::string(flag.default_text), std::string(flag.help) + ".");
+  }
+  return text;
+}
+
 // Those without a section, then the sections, each in the order of its first flag.
-std::string VerbFlagsText(const Verb& verb) {
+std::string FlagsBySection(VerbSet verb) {
   std::vector<std::string_view> sections = {""};
   for (const VerbFlag& flag : VerbFlags()) {
     const bool is_new = std::ranges::count(sections, flag.section) == 0;
-    if (is_new && (flag.verbs & verb.bit) != 0) sections.push_back(flag.section);
+    if (is_new && (flag.verbs & verb) != 0) sections.push_back(flag.section);
   }
   std::string text;
   for (const std::string_view section : sections) {
     if (!section.empty()) text += fmt::format("\n{}:\n", section);
-    for (const VerbFlag& flag : VerbFlags()) {
-      if ((flag.verbs & verb.bit) == 0 || flag.section != section) continue;
-      text += Describe(flag.name, std::string(flag.default_text), std::string(flag.help) + ".");
-    }
+    text += FlagsText(verb, [&](const VerbFlag& flag) { return flag.section == section; });
   }
   return text;
 }
@@ -113,16 +121,6 @@ bool IsOfAnyTopic(const VerbFlag& flag) {
   return std::ranges::any_of(topics, [&](const auto& topic) { return IsOfTopic(flag, topic); });
 }
 
-template <typename IsShown>
-std::string PlanFlagsText(const IsShown& is_shown) {
-  std::string text;
-  for (const VerbFlag& flag : VerbFlags()) {
-    if ((flag.verbs & kPlan) == 0 || !is_shown(flag)) continue;
-    text += Describe(flag.name, std::string(flag.default_text), std::string(flag.help) + ".");
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string PlanHelpText(const std::string& topic) {
@@ -134,14 +132,14 @@ std::string PlanHelpText(const std::string& topic) {
     return std::ranges::count(topics, flag.name) > 0;
   };
   if (topic.empty()) {
-    text += "What it can be asked for:\n" + PlanFlagsText(is_topic);
-    text += "\nFlags of all:\n" + PlanFlagsText([](const VerbFlag& flag) {
+    text += "What it can be asked for:\n" + FlagsText(kPlan, is_topic);
+    text += "\nFlags of all:\n" + FlagsText(kPlan, [](const VerbFlag& flag) {
               return flag.section.empty() && !IsOfAnyTopic(flag);
             });
   } else {
-    text += PlanFlagsText([&](const VerbFlag& flag) { return IsOfTopic(flag, topic); });
+    text += FlagsText(kPlan, [&](const VerbFlag& flag) { return IsOfTopic(flag, topic); });
     const VerbFlag* const of = FindVerbFlag(topic, "plan");
-    text += "\nFlags of others, too:\n" + PlanFlagsText([&](const VerbFlag& flag) {
+    text += "\nFlags of others, too:\n" + FlagsText(kPlan, [&](const VerbFlag& flag) {
               return !IsOfAnyTopic(flag) && (flag.section.empty() || flag.section == of->section);
             });
   }
@@ -171,7 +169,7 @@ std::string HelpText(const std::string& verb, HelpPage page) {
       "may\n"
       "be written 4_000_000 or 4e6, sizes 4GB (in powers of 1024).\n\n";
   text += Describe("flagfile", "", "Reads flags from this file, one a line; # begins a comment.");
-  text += VerbFlagsText(*known);
+  text += FlagsBySection(known->bit);
   text += SettingsText([&](const SettingField& field) {
     return (field.verbs & known->bit) != 0 && (field.is_basic || !is_basic);
   });
