@@ -1,3 +1,5 @@
+#include "worker/data/traces/recorded_trace.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -8,7 +10,6 @@
 #include "sharding/plans/reuse_sampler.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/trace_reader.h"
-#include "worker/data/traces/recorded_trace.h"
 
 namespace rowhouse {
 namespace {
