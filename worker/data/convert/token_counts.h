@@ -2,9 +2,8 @@
 // (external merge sort; Knuth, The Art of Computer Programming 3, section 5.4).
 //
 // TokenCounts: how often each token of each column occurs, and where first. What does not fit is
-// spilled as sorted runs, which are merged by sixteens, so that what lies on disk stays within a few
-// times the number of different tokens.
-// ExternalSort: records in order.
+// spilled as sorted runs, which are merged by sixteens, so that what lies on disk stays within a
+// few times the number of different tokens. ExternalSort: records in order.
 //
 // Records are plain bytes, in the order of the machine: the files are of one conversion on one host
 // and are deleted at its end. Errors are those of common/durable_file.h. Threads: one each; several

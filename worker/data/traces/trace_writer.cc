@@ -1,5 +1,3 @@
-#include "worker/data/traces/recorded_trace.h"
-
 #include <glog/logging.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -16,6 +14,7 @@
 #include "common/json_text.h"
 #include "common/output_path.h"
 #include "sharding/plans/reuse_sampler.h"
+#include "worker/data/traces/recorded_trace.h"
 
 namespace rowhouse {
 namespace {
