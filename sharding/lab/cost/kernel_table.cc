@@ -23,7 +23,7 @@ Status CheckAxis(const KernelAxis& axis) {
   return OkStatus();
 }
 
-Result<std::vector<double>> NumbersOf(const nlohmann::json& list, const char* what) {
+Result<std::vector<double>> NumbersOf(const nlohmann::json& list, const std::string& what) {
   RETURN_IF_ERROR(CheckJsonList(list, what));
   std::vector<double> numbers;
   for (const nlohmann::json& value : list) {
@@ -31,6 +31,22 @@ Result<std::vector<double>> NumbersOf(const nlohmann::json& list, const char* wh
     numbers.push_back(value.get<double>());
   }
   return numbers;
+}
+
+Result<KernelTable> ReadTable(const nlohmann::json& json) {
+  RETURN_IF_ERROR(CheckJsonKeys(json, {"axes", "ns", "spread"}));
+  RETURN_IF_ERROR(CheckJsonList(json.at("axes"), "axes"));
+  std::vector<KernelAxis> axes;
+  for (const nlohmann::json& from : json.at("axes")) {
+    RETURN_IF_ERROR(CheckJsonKeys(from, {"name", "values"}));
+    KernelAxis& axis = axes.emplace_back();
+    ASSIGN_OR_RETURN(axis.name, ReadJsonString(from.at("name"), "name of an axis"));
+    ASSIGN_OR_RETURN(axis.values,
+                     NumbersOf(from.at("values"), fmt::format("axis {}: values", axis.name)));
+  }
+  ASSIGN_OR_RETURN(std::vector<double> ns, NumbersOf(json.at("ns"), "ns"));
+  ASSIGN_OR_RETURN(std::vector<double> spread, NumbersOf(json.at("spread"), "spread"));
+  return KernelTable::Make(std::move(axes), std::move(ns), std::move(spread));
 }
 
 }  // namespace
@@ -93,27 +109,9 @@ nlohmann::ordered_json KernelTable::ToJson() const {
 }
 
 Result<KernelTable> KernelTable::FromJson(const nlohmann::json& json) {
-  const auto as_usage = [](const Status& status) { return UsageError("{}", status.message()); };
-  Status status = CheckJsonKeys(json, {"axes", "ns", "spread"});
-  if (status.ok()) status = CheckJsonList(json.at("axes"), "axes");
-  if (!status.ok()) return as_usage(status);
-  std::vector<KernelAxis> axes;
-  for (const nlohmann::json& from : json.at("axes")) {
-    if (status = CheckJsonKeys(from, {"name", "values"}); !status.ok()) return as_usage(status);
-    KernelAxis axis;
-    Result<std::string> name = ReadJsonString(from.at("name"), "name of an axis");
-    if (!name.ok()) return as_usage(name.status());
-    axis.name = std::move(name).value();
-    Result<std::vector<double>> values = NumbersOf(from.at("values"), "values");
-    if (!values.ok()) return as_usage(values.status().Annotate("axis " + axis.name));
-    axis.values = std::move(values).value();
-    axes.push_back(std::move(axis));
-  }
-  Result<std::vector<double>> ns = NumbersOf(json.at("ns"), "ns");
-  if (!ns.ok()) return as_usage(ns.status());
-  Result<std::vector<double>> spread = NumbersOf(json.at("spread"), "spread");
-  if (!spread.ok()) return as_usage(spread.status());
-  return Make(std::move(axes), std::move(ns).value(), std::move(spread).value());
+  Result<KernelTable> table = ReadTable(json);
+  if (!table.ok()) return UsageError("{}", table.status().message());
+  return table;
 }
 
 }  // namespace rowhouse

@@ -350,25 +350,10 @@ class Prediction {
 }  // namespace
 
 std::string_view BoundName(Bound bound) {
-  switch (bound) {
-    case Bound::kCompute:
-      return "compute";
-    case Bound::kPull:
-      return "pull";
-    case Bound::kPush:
-      return "push";
-    case Bound::kStore:
-      return "disk";
-    case Bound::kWire:
-      return "network";
-    case Bound::kAllreduce:
-      return "allreduce";
-    case Bound::kData:
-      return "data";
-    case Bound::kCalls:
-      return "calls";
-  }
-  return "";
+  constexpr std::array<std::string_view, 8> kNames = {
+      // in the order of Bound
+      "compute", "pull", "push", "disk", "network", "allreduce", "data", "calls"};
+  return kNames[static_cast<size_t>(bound)];
 }
 
 Result<StepCost> PredictStep(const Workload& workload, const Plan& plan,

@@ -30,11 +30,6 @@ struct ShardTraffic {
   double bag_rows = 0;                          // distinct ones of each list of bags, summed
   double pull_request_bytes = 0, pull_reply_bytes = 0;
   double push_request_bytes = 0, push_reply_bytes = 0;
-
-  double entries() const { return row_entries + bag_entries; }
-  double bytes() const {
-    return pull_request_bytes + pull_reply_bytes + push_request_bytes + push_reply_bytes;
-  }
 };
 
 // Of one physical table and one worker, a step.
