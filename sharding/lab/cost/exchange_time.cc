@@ -9,31 +9,69 @@
 namespace rowhouse {
 namespace {
 
-class Times {
+// What every worker asks of all shards, as if it were one shard.
+ShardTraffic SumOf(const StepTraffic& traffic) {
+  ShardTraffic sum;
+  for (const ShardTraffic& shard : traffic.shards) {
+    sum.sent_rows += shard.sent_rows;
+    sum.row_floats += shard.row_floats;
+    sum.pushed_sent_rows += shard.pushed_sent_rows;
+    sum.pushed_row_floats += shard.pushed_row_floats;
+    sum.bags += shard.bags;
+    sum.bag_lookups += shard.bag_lookups;
+    sum.bag_lookup_floats += shard.bag_lookup_floats;
+    sum.bag_rows += shard.bag_rows;
+    sum.row_entries += shard.row_entries;
+    sum.bag_entries += shard.bag_entries;
+    sum.pull_reply_bytes += shard.pull_reply_bytes;
+    sum.pull_request_bytes += shard.pull_request_bytes;
+    sum.push_request_bytes += shard.push_request_bytes;
+    sum.push_reply_bytes += shard.push_reply_bytes;
+  }
+  return sum;
+}
+
+class Exchanges {
  public:
-  Times(const Workload& workload, const ClusterShape& cluster, KernelTimes* times)
-      : workload_(workload),
+  Exchanges(const Workload& workload, const ClusterShape& cluster, const StepTraffic& traffic,
+            KernelTimes* times)
+      : kernels_(*times),
+        factors_(InStep::Of(times->machine())),
+        bags_(times),
         cluster_(cluster),
-        times_(*times),
-        factors_(InStep::Of(times->machine())) {}
+        workload_(workload),
+        traffic_(traffic),
+        all_(SumOf(traffic)),
+        optimizer_(Optimizer()) {
+    result_.shards.resize(traffic.shards.size());
+  }
 
-  const InStep& factors() const { return factors_; }
+  ExchangeTime Of(const Plan& plan, const CacheShares& caches, const TimeBeside& beside) && {
+    Pull();
+    Gather(plan, caches);
+    Push();
+    Calls();
+    Update(beside.push_to_pull);
+    Store(caches, beside.exchange);
+    return std::move(result_);
+  }
 
+ private:
   double cores() const {
-    return cluster_.cores_per_host > 0 ? cluster_.cores_per_host : times_.machine().cores;
+    return cluster_.cores_per_host > 0 ? cluster_.cores_per_host : kernels_.machine().cores;
   }
   double hosts() const { return std::max(1u, cluster_.hosts); }
 
-  Exchange Of(const std::string& stem, double rows, double dim) {
-    const auto ms = [&](const char* part) { return times_.Ms(stem + part, {rows, dim}); };
+  Exchange RowsOf(const std::string& stem, double rows, double dim) {
+    const auto ms = [&](const char* part) { return kernels_.Ms(stem + part, {rows, dim}); };
     return {ms(""), ms("_worker"), ms("_shard")};
   }
 
   // The optimizer that most pushed floats go through.
-  std::string Optimizer(const StepTraffic& traffic) const {
+  std::string Optimizer() const {
     std::map<std::string, double> floats;
     for (const TableSpec& table : workload_.tables.physical) {
-      floats[table.optimizer] += traffic.tables[Raw(table.id)].distinct_rows * table.dim + 1;
+      floats[table.optimizer] += traffic_.tables[Raw(table.id)].distinct_rows * table.dim + 1;
     }
     if (floats.empty()) return "";
     return std::ranges::max_element(floats, {}, [](const auto& entry) { return entry.second; })
@@ -75,65 +113,10 @@ class Times {
 
   double RoundTrip() const { return hosts() > 1 ? cluster_.round_trip_us * 1e-3 : 0; }
 
- private:
-  const Workload& workload_;
-  const ClusterShape& cluster_;
-  KernelTimes& times_;
-  const InStep factors_;
-};
-
-// What every worker asks of all shards, as if it were one shard.
-ShardTraffic SumOf(const StepTraffic& traffic) {
-  ShardTraffic sum;
-  for (const ShardTraffic& shard : traffic.shards) {
-    sum.sent_rows += shard.sent_rows;
-    sum.row_floats += shard.row_floats;
-    sum.pushed_sent_rows += shard.pushed_sent_rows;
-    sum.pushed_row_floats += shard.pushed_row_floats;
-    sum.bags += shard.bags;
-    sum.bag_lookups += shard.bag_lookups;
-    sum.bag_lookup_floats += shard.bag_lookup_floats;
-    sum.bag_rows += shard.bag_rows;
-    sum.row_entries += shard.row_entries;
-    sum.bag_entries += shard.bag_entries;
-    sum.pull_reply_bytes += shard.pull_reply_bytes;
-    sum.pull_request_bytes += shard.pull_request_bytes;
-    sum.push_request_bytes += shard.push_request_bytes;
-    sum.push_reply_bytes += shard.push_reply_bytes;
-  }
-  return sum;
-}
-
-class Exchanges {
- public:
-  Exchanges(const Workload& workload, const ClusterShape& cluster, const StepTraffic& traffic,
-            KernelTimes* times)
-      : times_(workload, cluster, times),
-        kernels_(*times),
-        bags_(times),
-        cluster_(cluster),
-        workload_(workload),
-        traffic_(traffic),
-        all_(SumOf(traffic)),
-        optimizer_(times_.Optimizer(traffic)) {
-    result_.shards.resize(traffic.shards.size());
-  }
-
-  ExchangeTime Of(const Plan& plan, const CacheShares& caches, const TimeBeside& beside) && {
-    Pull();
-    Gather(plan, caches);
-    Push();
-    Calls();
-    Update(beside.push_to_pull);
-    Store(caches, beside.exchange);
-    return std::move(result_);
-  }
-
- private:
   Exchange PullOf(const ShardTraffic& shard) {
     Exchange sum;
     if (shard.sent_rows > 0) {
-      sum += times_.Of("pull", shard.sent_rows, shard.row_floats / shard.sent_rows);
+      sum += RowsOf("pull", shard.sent_rows, shard.row_floats / shard.sent_rows);
     }
     if (shard.bag_lookups > 0) sum += bags_.Pull(shard);
     return sum;
@@ -142,8 +125,8 @@ class Exchanges {
   Exchange PushOf(const ShardTraffic& shard) {
     Exchange sum;
     if (shard.pushed_sent_rows > 0) {
-      sum += times_.Of("push", shard.pushed_sent_rows,
-                       shard.pushed_row_floats / shard.pushed_sent_rows);
+      sum +=
+          RowsOf("push", shard.pushed_sent_rows, shard.pushed_row_floats / shard.pushed_sent_rows);
     }
     if (shard.bag_lookups > 0) sum += bags_.Push(shard);
     return sum;
@@ -153,7 +136,7 @@ class Exchanges {
   bool pools() const { return all_.bag_lookups > 0; }
 
   // Pooling takes as long as in the kernel.
-  double PullFactor() const { return pools() ? 1.0 : times_.factors().phases.pull; }
+  double PullFactor() const { return pools() ? 1.0 : factors_.phases.pull; }
 
   void Pull() {
     const Exchange whole = PullOf(all_);
@@ -163,7 +146,7 @@ class Exchanges {
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
     result_.worker_pull = whole.worker;
-    result_.pull = PullFactor() * times_.Wall(whole, shard_ms, pools());
+    result_.pull = PullFactor() * Wall(whole, shard_ms, pools());
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
 
@@ -214,7 +197,7 @@ class Exchanges {
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
     result_.worker_push = whole.worker;
-    result_.push = times_.factors().phases.push * times_.Wall(whole, shard_ms, /*is_work=*/false);
+    result_.push = factors_.phases.push * Wall(whole, shard_ms, /*is_work=*/false);
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
 
@@ -239,14 +222,14 @@ class Exchanges {
     for (const ShardWork& shard : result_.shards) {
       until_applied = std::max(until_applied, shard.apply);
     }
-    const double cores = times_.cores();
+    const double host_cores = cores();
     // What the workers' threads do meanwhile, of what they could do with all cores.
     const auto shards = static_cast<double>(traffic_.shards.size());
     double goes_on = 1;
-    if (std::ceil((shards + workload_.step.workers) / times_.hosts()) > cores) {
-      const double workers = std::ceil(workload_.step.workers / times_.hosts());
-      const double busy = std::min(std::ceil(shards / times_.hosts()), cores);
-      goes_on = std::min(workers, cores - busy) / std::min(workers, cores);
+    if (std::ceil((shards + workload_.step.workers) / hosts()) > host_cores) {
+      const double workers = std::ceil(workload_.step.workers / hosts());
+      const double busy = std::min(std::ceil(shards / hosts()), host_cores);
+      goes_on = std::min(workers, host_cores - busy) / std::min(workers, host_cores);
     }
     const double done_meanwhile = goes_on * until_applied;
     if (done_meanwhile < push_to_pull) {
@@ -268,13 +251,13 @@ class Exchanges {
       }
       of_node = std::max(of_node, node);
     }
-    const double link = times_.Link(worker_bytes, of_node);
+    const double link = Link(worker_bytes, of_node);
     if (link > *wall) {
       result_.wire += link - *wall;
       *wall = link;
     }
-    *wall += times_.RoundTrip();
-    result_.wire += times_.RoundTrip();
+    *wall += RoundTrip();
+    result_.wire += RoundTrip();
   }
 
   // What further tables and shards add to the calls of one table on one shard.
@@ -311,8 +294,8 @@ class Exchanges {
     for (size_t s = 0; s < read.size(); ++s) {
       if (read[s] <= 0) continue;
       const double record = bytes[s] / read[s];
-      const double ms = times_.factors().store * (kernels_.Ms("multiget", {read[s], record}) +
-                                                  kernels_.Ms("put", {written[s], record}));
+      const double ms = factors_.store * (kernels_.Ms("multiget", {read[s], record}) +
+                                          kernels_.Ms("put", {written[s], record}));
       slowest = std::max(slowest, ms);
       result_.shards[s].store = reads_ahead ? kInPulls * ms : ms;
       result_.shards[s].beside = (reads_ahead ? kBeside : kBeside - 1) * ms;
@@ -334,8 +317,8 @@ class Exchanges {
   // (report.json) and the time of RocksDB's threads in runs of 2 PS nodes and 2 workers.
   static constexpr double kInPulls = 0.25, kBeside = 1.5;
 
-  Times times_;
   KernelTimes& kernels_;
+  const InStep factors_;
   BagTimes bags_;
   const ClusterShape& cluster_;
   const Workload& workload_;
