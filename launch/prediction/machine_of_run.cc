@@ -81,12 +81,20 @@ std::string WarningOf(const Machine& machine, const std::string& path) {
 }
 
 // As fitted to training runs on a quiet host of two cores (docs/cost_model.md has the runs).
-constexpr std::pair<const char*, double> kTypicalInStep[] = {
-    {"data", 1.06},           {"merge", 1.8},         {"pull", 1.35},
-    {"row_gradients", 1.85},  {"pool", 2.9},          {"mlp", 1.05},
-    {"interaction", 1.3},     {"pool_backward", 1.8}, {"push", 1.35},
-    {"dense_update", 1.6},    {"store", 1.35},        {"loss_ns_per_sample", 90},
-    {"exchange_cores", 0.55}, {"jitter", 0.1}};
+constexpr InStep kTypicalInStep = {.phases = {.data = 1.06,
+                                              .merge = 1.8,
+                                              .pull = 1.35,
+                                              .row_gradients = 1.85,
+                                              .pool = 2.9,
+                                              .mlp = 1.05,
+                                              .interaction = 1.3,
+                                              .pool_backward = 1.8,
+                                              .push = 1.35,
+                                              .dense_update = 1.6},
+                                   .store = 1.35,
+                                   .loss_ns_per_sample = 90,
+                                   .exchange_cores = 0.55,
+                                   .jitter = 0.1};
 
 // What stands in for this host where nothing was measured.
 CalibratedMachine TypicalHere(const std::string& why) {
@@ -162,9 +170,10 @@ std::string StandIn(const std::string& path, Machine* machine) {
 }  // namespace
 
 Machine WithTypicalInStep(Machine machine) {
-  for (const auto& [name, value] : kTypicalInStep) {
-    machine.constants.insert({std::string("in_step_") + name, {value, "", 0}});
-  }
+  InStep typical = kTypicalInStep;
+  typical.ForEach([&](const std::string& constant, const double* value) {
+    if (*value > 0) machine.constants.insert({constant, {.value = *value, .unit = "times"}});
+  });
   return machine;
 }
 

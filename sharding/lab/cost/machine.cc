@@ -142,18 +142,11 @@ std::string InStep::ConstantOf(const NamedStepPhase& phase) {
 
 InStep InStep::Of(const Machine& machine) {
   InStep factors;
-  const auto take = [&](const std::string& constant, double* value) {
+  for (const NamedStepPhase& phase : kNamedStepPhases) factors.phases.*phase.value = 1;
+  factors.ForEach([&](const std::string& constant, double* value) {
     const auto found = machine.constants.find(constant);
     if (found != machine.constants.end()) *value = found->second.value;
-  };
-  for (const NamedStepPhase& phase : kNamedStepPhases) {
-    factors.phases.*phase.value = 1;
-    take(ConstantOf(phase), &(factors.phases.*phase.value));
-  }
-  take("in_step_store", &factors.store);
-  take("in_step_loss_ns_per_sample", &factors.loss_ns_per_sample);
-  take("in_step_exchange_cores", &factors.exchange_cores);
-  take("in_step_jitter", &factors.jitter);
+  });
   return factors;
 }
 

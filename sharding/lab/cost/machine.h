@@ -95,6 +95,17 @@ struct InStep {
   static InStep Of(const Machine& machine);
   // The name of a phase's constant.
   static std::string ConstantOf(const NamedStepPhase& phase);
+  // Calls use(name, double*) with each constant's name and where its value is here.
+  template <typename Use>
+  void ForEach(const Use& use) {
+    for (const NamedStepPhase& phase : kNamedStepPhases) {
+      use(ConstantOf(phase), &(phases.*phase.value));
+    }
+    use("in_step_store", &store);
+    use("in_step_loss_ns_per_sample", &loss_ns_per_sample);
+    use("in_step_exchange_cores", &exchange_cores);
+    use("in_step_jitter", &jitter);
+  }
 };
 
 }  // namespace rowhouse
