@@ -129,7 +129,7 @@ bool WantsCounts(const CommandLine& command_line) {
 bool ReadsData(const CommandLine& command_line) {
   if (command_line.verb != "plan")
     return command_line.verb != "ckpt" && command_line.verb != "data";
-  const Result<const PlanMode*> mode = PlanModeOf(command_line);  // RunVerb tells of two
+  const Result<const PlanMode*> mode = PlanModeOf(command_line);  // RunVerb refuses two
   return WantsCounts(command_line) ||
          (mode.ok() && mode.value() != nullptr && mode.value()->reads_data);
 }
@@ -212,7 +212,7 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   return VerbRuns().at(command_line.verb)(command_line, settings);
 }
 
-// To stderr unless --log_dir or --logtostderr=false says otherwise: nobody looks for logs in /tmp.
+// To stderr unless --log_dir or --logtostderr=false says otherwise: no one looks for logs in /tmp.
 Status StartLogging(const CommandLine& command_line, int argc, char** argv) {
   const std::string directory = command_line.Value("log_dir");
   if (!directory.empty()) {
@@ -233,7 +233,7 @@ Status StartLogging(const CommandLine& command_line, int argc, char** argv) {
   return OkStatus();
 }
 
-// libzmq mallocs every frame it receives. By default glibc maps blocks of this size anew each time
+// libzmq mallocs every frame it receives. By default glibc maps blocks of this size again each time
 // and gives them back at once, which costs a page fault for every 4 kB of rows.
 void KeepLargeBlocks() {
   constexpr int kLargestMmapThreshold = 32 << 20;  // glibc takes no more
@@ -247,7 +247,7 @@ void KeepLargeBlocks() {
 
 // OpenMP's threads wait for each other by spinning, for milliseconds. Where other work wants the
 // same cores, they keep it and each other from running: a step takes ten times as long. libgomp
-// reads how to wait when it is loaded, before main: so the program starts anew with the variable.
+// reads how to wait when it is loaded, before main: so the program starts again with the variable.
 void LetThreadsSleep(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   std::error_code error;

@@ -275,7 +275,7 @@ class Parser {
     return OkStatus();
   }
 
-  // A setting that is given by two of its names is a mistake: nobody can say which one counts.
+  // A setting that is given by two of its names is a mistake: which one counts is not clear.
   Status CheckOneName(const GivenFlag& flag) const {
     for (const GivenFlag& other : result_.flags) {
       if (other.name != flag.name || other.as == flag.as) continue;
@@ -420,7 +420,7 @@ Status ReadConfigFile(const std::string& path, bool is_of_model, Settings* setti
   return ReadYamlText(text, path, settings);
 }
 
-// Without it the data would be taken for what nobody said they are.
+// Without it the data would be read by the defaults, which are not the model's.
 Status CheckModelIsNamed(const CommandLine& command_line) {
   if (!command_line.Value("model_dir").empty() || !command_line.Value(kConfigFlag).empty()) {
     return OkStatus();
@@ -434,7 +434,7 @@ Status CheckModelIsNamed(const CommandLine& command_line) {
   return UsageError("--load needs --model_dir: the directory of the model to go on from");
 }
 
-// What strategies are told has no effect where a file says who owns what.
+// Settings of strategies have no effect where a file says who owns what.
 Status CheckPlanStandsAlone(const CommandLine& command_line, const Settings& settings) {
   if (settings.sharding.plan.empty()) return OkStatus();
   std::set<std::string> names = SettingsOfStrategies();
@@ -546,7 +546,7 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
                         command_line.Value(flag), ReadFile(config).status().message());
     }
     RETURN_IF_ERROR(read);
-    // What only the run before was told.
+    // These were for the run before alone.
     if (command_line.Value(kConfigFlag).empty()) {
       settings.training.stop_after_steps = 0;
       settings.cluster.open = false;

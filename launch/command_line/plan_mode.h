@@ -17,7 +17,7 @@ namespace rowhouse {
 
 struct PlanMode {
   std::string flag;         // that asks for it: "op_trace"; a flag of the verb (verb_flags.h)
-  bool reads_data = false;  // whether Settings::Validate has to look at the run's data
+  bool reads_data = false;  // whether Settings::Validate checks the run's data
   Status (*run)(const CommandLine& command_line, const Settings& settings) = nullptr;
   // Of two flags that are given, the one with the higher precedence is the mode and the other one
   // an option of it (--trace beside --what_if). Equal: kUsage.

@@ -1,4 +1,4 @@
-// HostFacts: what a rank tells the other ranks about its host when they meet by MPI; and the choice
+// HostFacts: what a rank sends the other ranks about its host when they meet by MPI; and the choice
 // of the network interface on which the PS nodes of a host listen. IPv4, as all sockets of a run.
 #pragma once
 

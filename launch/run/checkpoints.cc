@@ -157,7 +157,7 @@ Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64
   std::string ignored;  // Deleting needs no room.
   CheckpointRequest request{
       .phase = CheckpointPhase::kDelete, .name = whole ? CheckpointName(steps) : "", .deleted = {}};
-  // Before the first checkpoint nobody has said which parts there are; cut-off runs left some.
+  // Before the first checkpoint it is not known which parts there are; cut-off runs left some.
   if (parts_.empty()) RETURN_IF_ERROR(AskShards(steps, request, &ignored));
   for (const uint64_t one : kept.value()) parts_.erase(CheckpointName(one));
   request.deleted.assign(parts_.begin(), parts_.end());
@@ -174,12 +174,6 @@ std::string Checkpoints::SummaryText() const {
   }
   return text + "\n";
 }
-
-namespace {
-
-void PauseHalfASecond() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
-
-}  // namespace
 
 Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
                         const std::function<Status()>& write) {
@@ -204,7 +198,7 @@ Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
                    << (waited < 1000 ? "" : fmt::format("{} s so far and ", waited / 1000))
                    << options.deadline_ms / 1000 << " s at most";
     }
-    options.pause ? options.pause() : PauseHalfASecond();
+    options.pause ? options.pause() : std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
 }
 

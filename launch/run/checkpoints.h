@@ -1,5 +1,5 @@
 // Checkpoints: the saves that a run makes while it goes on (--save_every, --keep): when they are
-// due, and how they are made, given up and deleted. docs/storage.md, "Saves in mid-run", says what
+// due, and how they are made, abandoned and deleted. docs/storage.md, "Saves in mid-run", says what
 // a crash leaves at each point.
 //
 // Steps stand still while a checkpoint is made. Every worker takes part: the one that prints makes

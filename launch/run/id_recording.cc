@@ -43,12 +43,12 @@ Status IdRecording::Start() {
 
 void IdRecording::OnSamples(uint64_t step, const Batch& batch) {
   if (!writer_) return;
-  if (const Status status = writer_->Append(step, batch.features); !status.ok()) GiveUp(status);
+  if (const Status status = writer_->Append(step, batch.features); !status.ok()) Abandon(status);
 }
 
 void IdRecording::Finish() {
   if (!writer_) return;
-  if (const Status status = writer_->Finish(); !status.ok()) return GiveUp(status);
+  if (const Status status = writer_->Finish(); !status.ok()) return Abandon(status);
   if (header_.worker == 0) {
     const Status removed = RemoveOtherParts(given_, header_.workers);
     LOG_IF(WARNING, !removed.ok()) << "--record_ids: of an earlier trace: " << removed.message();
@@ -61,7 +61,7 @@ void IdRecording::Finish() {
   writer_.reset();
 }
 
-void IdRecording::GiveUp(const Status& why) {
+void IdRecording::Abandon(const Status& why) {
   LOG(WARNING) << "--record_ids: " << why.message()
                << "; the trace is given up and removed, training goes on";
   summary_ = fmt::format("ids were not recorded: {}\n", why.message());

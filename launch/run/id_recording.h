@@ -42,12 +42,12 @@ class IdRecording {
   std::string SummaryText() const;
 
  private:
-  void GiveUp(const Status& why);
+  void Abandon(const Status& why);
 
   const std::string given_;  // --record_ids
   const std::string path_;   // of this worker's part; "": off
   TraceHeader header_;
-  std::unique_ptr<TraceWriter> writer_;  // null: not started, finished or given up
+  std::unique_ptr<TraceWriter> writer_;  // null: not started, finished or abandoned
   std::string summary_;
 };
 

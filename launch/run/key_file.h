@@ -23,7 +23,7 @@ Result<std::string> ReadOrMakeKey(const std::string& path);
 // contradict each other.
 Result<Security> FindSecurity(const Settings& settings, bool by_hand);
 
-// What a PS node that was started by hand tells its user: where the key lies, or that there is
+// What a PS node that was started by hand prints: where the key lies, or that there is
 // none.
 std::string DescribeSecurity(const Settings& settings);
 

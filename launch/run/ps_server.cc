@@ -107,7 +107,7 @@ ZeroMqOptions TransportOptionsOf(const NodeOptions& node, uint32_t rpc_deadline_
   options.peer_queue_bytes = std::max<uint64_t>(kWindowBytes, limit / 16);
   options.queue_bytes = limit / 8;
   options.process_bytes = limit;
-  // Answers that nobody reads hold memory that others wait for.
+  // Answers that are not read hold memory that others wait for.
   options.unread_ms = static_cast<int>(std::min<uint32_t>(rpc_deadline_ms, INT_MAX));
   return options;
 }

@@ -1,4 +1,4 @@
-// rowhouse ps: a PS node, which serves its shards until it is told to stop. Threads: the main
+// rowhouse ps: a PS node, which serves its shards until it is asked to stop. Threads: the main
 // thread.
 #pragma once
 

@@ -81,7 +81,7 @@ class HostLeaders {
 constexpr auto kFirstPause = std::chrono::milliseconds(2);
 constexpr auto kLongestPause = std::chrono::milliseconds(250);
 
-// What a worker tells the others in a round.
+// What a worker reports to the others in a round.
 enum WorkerState : uint8_t { kDone = 0, kAtWork = 1, kAskedToStop = 2 };
 
 // PreparedText::Make on a thread of its own: the one that may call MPI is the caller's.

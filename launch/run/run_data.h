@@ -25,7 +25,7 @@ struct RunData {
 // says by which command they are made).
 //
 // Preparing text may take hours. Meanwhile the workers meet a few times a second, so that one that
-// is lost is missed at the usual deadline; the worker that prints tells how far it is, and a stop
+// is lost is missed at the usual deadline; the worker that prints says how far it is, and a stop
 // signal ends it (kUnavailable).
 Result<RunData> OpenRunData(const WorkerSetup& setup, const RunStart& start);
 

@@ -22,7 +22,7 @@
 namespace rowhouse {
 namespace {
 
-// All of it if the shard counts anew: it was started again, or its profile began.
+// All of it if the shard counts from 0 again: it was restarted, or its profile began.
 template <typename Times>
 Times Since(const Times& before, const Times& after) {
   Times since = after;

@@ -176,7 +176,7 @@ Status MakePlanOfJob(const Settings& settings, uint32_t nodes, const RunHosts& h
   return CountStepRows(settings, &job);
 }
 
-// A model that nobody may lose by mistake is not in the way of a new one.
+// A new model must not take the place of one by mistake.
 Status PrepareNew(const Settings& settings, RunStart* start) {
   JobSpec* const job = &start->job;
   RETURN_IF_ERROR(CheckOutputs(settings));

@@ -25,7 +25,7 @@ struct SupervisorOptions {
   std::string address = "127.0.0.1";  // that the sockets listen on and workers reach
   uint32_t shards = 1;
   std::vector<std::string> flags;  // "--row_dir=..." of the server
-  Security security;               // of the run; it is told the server through the pipe
+  Security security;               // of the run; the server gets it through the pipe
   std::string name;                // "PS node 1 (rank 1 on host a)"
   uint32_t stop_deadline_ms = 30000;
 };

@@ -394,9 +394,9 @@ int RunTrain(const Settings& settings, const std::string& profile) {
                                  : TrainUnderMpirun(settings, profile, cluster, &prints);
   if (const Status parted = Part(settings, status, cluster); !parted.ok()) {
     // The ranks that are missing have not printed the error: each rank prints its own.
-    const Status told = status.ok() ? parted : status;
-    PrintError(told);
-    cluster.Abort(told.exit_code());
+    const Status failed = status.ok() ? parted : status;
+    PrintError(failed);
+    cluster.Abort(failed.exit_code());
   }
   if (!status.ok() && prints) PrintError(status);
   cluster.Finalize();

@@ -77,12 +77,12 @@ Status PartFromCluster(const WorkerSetup& setup, uint64_t job_id, uint32_t deadl
                        job_id, setup.options.nodes, setup.transport, setup.clock);
 }
 
-// After a failure of all workers. Nodes that are still there hold the job open; once told they are
-// free for others.
+// After a failure of all workers. Nodes that are still there hold the job open; this frees them for
+// others.
 void PartEarly(const WorkerSetup& setup, uint64_t job_id) {
   constexpr uint32_t kDeadlineMs = 1000;
-  const Status told = PartFromCluster(setup, job_id, kDeadlineMs);
-  VLOG_IF(1, !told.ok()) << told.message();
+  const Status parted = PartFromCluster(setup, job_id, kDeadlineMs);
+  VLOG_IF(1, !parted.ok()) << parted.message();
 }
 
 // Collective; all workers return the same.
@@ -109,7 +109,7 @@ Result<ShardLinks> MeetShards(const WorkerSetup& setup, const JobSpec& job) {
   return links;
 }
 
-// A run from its first step on: trains, saves, evaluates, tells the outcome and parts.
+// A run from its first step on: trains, saves, evaluates, prints the outcome and parts.
 class WorkerRun {
  public:
   // `began`: when the worker began to prepare the run.
@@ -127,9 +127,9 @@ class WorkerRun {
   Status Evaluate();
   Status Finish();
   // By the worker that prints: digest, manifest, report and the lines of the outcome.
-  Status TellOutcome();
+  Status ReportOutcome();
 
-  // Returns `status`; the nodes are told if all workers return it.
+  // Returns `status`; the nodes hear of it if all workers return it.
   Status Fail(const Status& status, bool is_everybodys);
   // Collective, of `workers`: what they agree on, which is no success if one of them failed.
   Status AgreeOrFail(Communicator& workers, const Status& mine, const std::string& phase);
@@ -381,7 +381,7 @@ Status WorkerRun::Evaluate() {
   return OkStatus();
 }
 
-Status WorkerRun::TellOutcome() {
+Status WorkerRun::ReportOutcome() {
   const Settings& settings = setup_.settings;
   ASSIGN_OR_RETURN(RowFacts facts, AskForRows(client_, *links_.dialer, setup_.clock,
                                               summary_.steps_done, *run_.step->rows()));
@@ -422,8 +422,8 @@ Status WorkerRun::TellOutcome() {
 }
 
 Status WorkerRun::Finish() {
-  const Status told = setup_.options.prints ? TellOutcome() : OkStatus();
-  return AgreeOrFail(setup_.saving, told, "ending the run");
+  return AgreeOrFail(setup_.saving, setup_.options.prints ? ReportOutcome() : OkStatus(),
+                     "ending the run");
 }
 
 Status WorkerRun::RunToTheEnd() {
@@ -433,7 +433,7 @@ Status WorkerRun::RunToTheEnd() {
   RETURN_IF_ERROR(Evaluate());
   RETURN_IF_ERROR(Finish());
   is_agreed_ = true;
-  // The nodes go once they are told: they are asked nothing any more.
+  // The nodes end once this worker parts: they are asked nothing any more.
   training_waits_.reset();
   saving_waits_.reset();
   return Agree(setup_.workers,

@@ -42,7 +42,7 @@ struct WorkerSetup {
 
 struct WorkerRunResult {
   Status status;
-  // All workers return this status, so nobody is left waiting. False only where a worker failed by
+  // All workers return this status, so none is left waiting. False only where a worker failed by
   // itself after training began (a peer or a machine was lost): the caller has to end the others.
   bool is_agreed = true;
 };

@@ -60,7 +60,7 @@ std::vector<std::string> NodeFlags(const Settings& settings) {
   std::vector<std::string> flags;
   for (const SettingField& field : SettingFields()) {
     if (field.section != Section::kStorage || (field.verbs & kPs) == 0) continue;
-    // A PS node that is told of no directory makes one of its own and deletes it at its end.
+    // A PS node without a directory makes one of its own and deletes it at its end.
     const std::string text =
         field.name == "row_dir" ? settings.row_directory() : field.get(settings);
     if (!text.empty()) flags.push_back(fmt::format("--{}={}", field.name, text));

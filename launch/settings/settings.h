@@ -45,7 +45,7 @@ struct TrainingSettings {
   uint64_t stop_after_steps = 0;       // of this run, then save and stop; 0: train to the end
   uint32_t accumulation = 1;    // pieces a step's samples are computed in, one after the other
   uint32_t threads = 1;         // compute threads of a worker; part of the promise
-  uint32_t prefetch_steps = 8;  // steps ahead, at most, that shards are told of; see Lookahead
+  uint32_t prefetch_steps = 8;  // steps ahead, at most, that shards hear of; see Lookahead
 
   LrPolicyOptions lr_policy_options() const;
 };
@@ -71,7 +71,7 @@ struct ClusterSettings {
   uint32_t shards = 1;                    // per PS node
   std::vector<std::string> ps_endpoints;  // "tcp://host:port" of PS nodes outside mpirun
   std::string key_file;                   // see launch/run/key_file.h
-  bool open = false;                      // nobody is asked for a key
+  bool open = false;                      // no key is asked for
   bool encrypt = false;                   // messages between workers and shards
   uint32_t rpc_deadline_ms = 60000;
   uint32_t save_deadline_ms = 1800000;  // to write all rows, to digest them, or to find room

@@ -30,7 +30,7 @@ std::set<std::string> StrategiesOf(const Settings& settings) {
   return strategies;
 }
 
-// Fields of settings that are not at their defaults and that nobody reads.
+// Fields of settings that are not at their defaults and that no strategy reads.
 std::vector<const SettingField*> IdleFields(const Settings& settings) {
   static const Settings kDefaults;
   const std::set<std::string> strategies = StrategiesOf(settings);

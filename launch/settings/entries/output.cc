@@ -1,4 +1,4 @@
-// Settings of what a run leaves behind, and what one run is told to do.
+// Settings of what a run leaves behind, and of the acts of one run.
 #include "launch/settings/setting_list.h"
 
 namespace rowhouse {
