@@ -131,19 +131,9 @@ std::vector<TableField> MakeTableFields() {
 }  // namespace
 
 SettingKind KindOf(DeclaredOption::Type type) {
-  switch (type) {
-    case DeclaredOption::Type::kBool:
-      return SettingKind::kBool;
-    case DeclaredOption::Type::kWhole:
-    case DeclaredOption::Type::kInteger:
-    case DeclaredOption::Type::kReal:
-    case DeclaredOption::Type::kFloat:
-      return SettingKind::kNumber;
-    case DeclaredOption::Type::kChoice:
-    case DeclaredOption::Type::kText:
-      break;
-  }
-  return SettingKind::kText;
+  using Type = DeclaredOption::Type;
+  if (type == Type::kBool) return SettingKind::kBool;
+  return type == Type::kChoice || type == Type::kText ? SettingKind::kText : SettingKind::kNumber;
 }
 
 const OptimizerOptionField* FindOptimizerOption(std::string_view name) {

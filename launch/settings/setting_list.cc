@@ -7,25 +7,17 @@
 namespace rowhouse {
 namespace {
 
-// What a PS node learns from the workers' HELLO is no flag of `ps`.
-VerbSet VerbsOf(Section section) {
-  switch (section) {
-    case Section::kData:
-      return kTrain | kPlan | kData | kPredict | kEval;
-    case Section::kModel:
-    case Section::kTraining:
-    case Section::kCluster:
-      return kTrain | kPlan;
-    case Section::kStorage:
-      return kTrain | kPs | kPlan;
-    case Section::kOutput:
-    case Section::kCommandLine:
-      return kTrain;
-    case Section::kServer:
-      return kPs;
-  }
-  return kNoVerb;
-}
+// By section. What a PS node learns from the workers' HELLO is no flag of `ps`.
+constexpr std::array<VerbSet, 8> kVerbsOfSection = {
+    kTrain | kPlan,                             // model
+    kTrain | kPlan | kData | kPredict | kEval,  // data
+    kTrain | kPlan,                             // training
+    kTrain | kPs | kPlan,                       // storage
+    kTrain | kPlan,                             // cluster
+    kTrain,                                     // output
+    kTrain,                                     // acts of one run
+    kPs,                                        // server
+};
 
 std::array<std::vector<AddSettings>, 8>& AllEntries() {
   static std::array<std::vector<AddSettings>, 8> entries;
@@ -38,7 +30,8 @@ void SettingList::Add(SettingField value, Entry entry) {
   value.name = entry.name.empty() ? value.member.substr(value.member.rfind('.') + 1) : entry.name;
   value.aliases = std::move(entry.aliases);
   value.section = section_;
-  value.verbs = entry.verbs == kNoVerb ? VerbsOf(section_) : entry.verbs;
+  value.verbs =
+      entry.verbs == kNoVerb ? kVerbsOfSection.at(static_cast<size_t>(section_)) : entry.verbs;
   value.is_part_of_digest = entry.digest != Digest::kOut;
   value.is_of_run = entry.digest == Digest::kOfRun;
   value.is_basic = entry.is_basic;

@@ -9,11 +9,9 @@
 
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
-#include "common/read_value.h"
 #include "launch/settings/key_fields.h"
 #include "launch/settings/setting_fields.h"
-#include "sharding/rows/initialiser.h"
-#include "sharding/rows/optimizer.h"
+#include "sharding/tables/table_kind.h"
 #include "worker/data/text/text_format.h"
 
 namespace rowhouse {
@@ -78,7 +76,7 @@ class YamlReader {
         return At(key.Mark(), "key \"{}\" is given twice in {}, first in line {}", name, where,
                   first->second);
       }
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
+      if (std::ranges::count(known, name) == 0) {
         return At(key.Mark(), "{}", DescribeUnknownKey(name, where, known));
       }
     }
@@ -227,12 +225,10 @@ class YamlReader {
     if (map.IsMap() && map["kind"].IsDefined()) {
       RETURN_IF_ERROR(ReadTableOption("kind", map["kind"], table));
     }
-    std::vector<std::string> known = {"name", "kind"};
-    for (const TableField& field : TableFields()) known.push_back(field.name);
+    std::vector<std::string> known = NamesOf(TableFields());
+    known.insert(known.begin(), {"name", "kind"});
     for (const std::string& option : KindOptionNames(table->kind)) known.push_back(option);
-    std::erase_if(known, [&without](const std::string& key) {
-      return std::find(without.begin(), without.end(), key) != without.end();
-    });
+    std::erase_if(known, [&](const auto& key) { return std::ranges::count(without, key) > 0; });
     RETURN_IF_ERROR(CheckKeys(map, where + fmt::format(" (kind {})", table->kind), known));
     // First, because they replace what the defaults say of initial values.
     for (const char* key : {"initialiser", "init_from"}) {
