@@ -10,7 +10,7 @@
 
 #include "common/temporary_directory.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/figures/report_file.h"
+#include "launch/figures/json_output.h"
 #include "launch/hosts/child_process.h"
 
 namespace rowhouse {

@@ -34,6 +34,16 @@ std::string BytesText(double bytes) {
 
 std::string PercentText(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+std::string NamesText(std::span<const std::string> names, size_t most) {
+  std::string text;
+  const size_t named = names.size() <= most + 1 ? names.size() : most;  // not "1 others"
+  for (size_t i = 0; i < named; ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  if (named < names.size()) text += fmt::format(" and {} others", names.size() - named);
+  return text;
+}
+
 std::string DurationText(double seconds) {
   const auto all = static_cast<uint64_t>(std::max(0.0, seconds) + 0.5);
   if (all < 3600) return fmt::format("{}:{:02}", all / 60, all % 60);
@@ -47,10 +57,6 @@ std::string BarText(double part) {
   std::fill_n(bar.begin(), std::min(full, kLetters), '=');
   if (full < kLetters) bar[full] = '>';
   return "[" + bar + "]";
-}
-
-std::string CsvFigure(const std::optional<double>& figure) {
-  return figure ? fmt::format("{}", *figure) : "";
 }
 
 std::string CsvText(const std::string& given) {

@@ -1,7 +1,7 @@
 // Figures as text, the same in any locale. Threads: pure functions.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string>
 
 namespace rowhouse {
@@ -15,17 +15,17 @@ std::string BytesText(double bytes);
 // "12.3 %" of a share of 0.123.
 std::string PercentText(double share);
 
+// "a, b and c"; of more than `most` + 1 names the first `most`: "a, b and 7 others".
+std::string NamesText(std::span<const std::string> names, size_t most);
+
 // "0:13", "12:01", "3:00:00"; negative ones as 0.
 std::string DurationText(double seconds);
 
 // "[========>           ]" of a part from 0 to 1.
 std::string BarText(double part);
 
-// A field of CSV (RFC 4180): a figure with as many digits as it takes to read it back, "" for none;
-// text, in quotes if needed, and with an apostrophe ahead if a spreadsheet would take it for a
-// formula
-// ("=", "+", "-", "@" or white space at its beginning).
-std::string CsvFigure(const std::optional<double>& figure);
+// A field of CSV (RFC 4180): in quotes if needed, and with an apostrophe ahead if a spreadsheet
+// would take it for a formula ("=", "+", "-", "@" or white space at its beginning).
 std::string CsvText(const std::string& given);
 
 }  // namespace rowhouse

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/json_text.h"
+#include "launch/figures/figure_text.h"
 #include "launch/figures/json_output.h"
 
 namespace rowhouse {
@@ -12,7 +13,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 std::string CellText(const FigureTable::Column& column, const OrderedJson& cell) {
-  if (cell.is_null()) return "-";
+  if (cell.is_null() || cell.is_discarded()) return "-";
   if (cell.is_string()) return cell.get<std::string>();
   if (cell.is_boolean()) return cell.get<bool>() ? "yes" : "no";
   if (cell.is_array()) {
@@ -48,14 +49,44 @@ TextTable TextTableOf(const FigureTable& table, size_t max_rows) {
 
 OrderedJson TableAsJson(const FigureTable& table) {
   OrderedJson list = OrderedJson::array();
-  for (const std::vector<OrderedJson>& row : table.rows) {
+  for (const FigureTable::Row& row : table.rows) {
     OrderedJson object = OrderedJson::object();
     for (size_t c = 0; c < table.columns.size(); ++c) {
-      if (!table.columns[c].key.empty()) object[table.columns[c].key] = row[c];
+      if (table.columns[c].key.empty() || row[c].is_discarded()) continue;
+      object[table.columns[c].key] = row[c];
     }
     list.push_back(std::move(object));
   }
   return list;
+}
+
+std::string TableAsCsv(const FigureTable& table) {
+  std::string text;
+  const auto add_line = [&](const auto& field_of) {
+    std::string line;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      if (!table.columns[c].key.empty()) line += field_of(c) + ",";
+    }
+    line.back() = '\n';
+    text += line;
+  };
+  add_line([&](size_t c) { return table.columns[c].key; });
+  for (const FigureTable::Row& row : table.rows) {
+    add_line([&](size_t c) -> std::string {
+      if (row[c].is_null() || row[c].is_discarded()) return "";
+      if (row[c].is_string()) return CsvText(row[c].get<std::string>());
+      return row[c].is_number_float() ? fmt::format("{}", row[c].get<double>()) : row[c].dump();
+    });
+  }
+  return text;
+}
+
+std::string TableAsText(const FigureTable& table) {
+  if (table.max_text_rows == 0) return "";
+  const std::string text = TableAsText(TextTableOf(table, table.max_text_rows));
+  if (table.rows.size() <= table.max_text_rows) return text;
+  return text +
+         fmt::format("and {} more{}\n", table.rows.size() - table.max_text_rows, table.others_are);
 }
 
 void Figures::Add(FigureTable table) {
@@ -71,40 +102,39 @@ std::string FiguresAsText(const Figures& figures) {
       text += *said;
       continue;
     }
-    const FigureTable& table = std::get<FigureTable>(section);
-    text += TableAsText(TextTableOf(table, table.max_text_rows));
-    if (table.rows.size() > table.max_text_rows) {
-      text += fmt::format("and {} more; --json has all\n", table.rows.size() - table.max_text_rows);
-    }
+    text += TableAsText(std::get<FigureTable>(section));
   }
   return text;
+}
+
+OrderedJson TableAsGrid(const FigureTable& table) {
+  const TextTable text = TextTableOf(table, table.max_page_rows);
+  OrderedJson columns = OrderedJson::array();
+  for (const TextTable::Column& column : text.columns) {
+    columns.push_back({{"name", column.name}, {"number", column.is_number}});
+  }
+  std::string note = table.note;
+  if (table.rows.size() > text.rows.size()) {
+    note += fmt::format("{}the first {} of {}{}", note.empty() ? "" : "; ", text.rows.size(),
+                        table.rows.size(), table.others_are);
+  }
+  return {
+      {"title", table.title}, {"note", note}, {"columns", std::move(columns)}, {"rows", text.rows}};
 }
 
 OrderedJson FiguresAsPage(const Figures& figures) {
   OrderedJson grids = OrderedJson::array();
   for (const auto& section : figures.sections) {
     const auto* table = std::get_if<FigureTable>(&section);
-    if (table == nullptr) continue;
-    const TextTable text = TextTableOf(*table, table->max_page_rows);
-    OrderedJson columns = OrderedJson::array();
-    for (const TextTable::Column& column : text.columns) {
-      columns.push_back({{"name", column.name}, {"number", column.is_number}});
-    }
-    std::string note = table->note;
-    if (table->rows.size() > text.rows.size()) {
-      note += fmt::format("{}the first {} of {}; --json has all", note.empty() ? "" : "; ",
-                          text.rows.size(), table->rows.size());
-    }
-    grids.push_back({{"title", table->title},
-                     {"note", note},
-                     {"columns", std::move(columns)},
-                     {"rows", text.rows}});
+    if (table != nullptr && table->max_page_rows > 0) grids.push_back(TableAsGrid(*table));
   }
-  return {{"title", figures.title},
-          {"subtitle", figures.subtitle},
-          {"warnings", figures.warnings},
-          {"assumptions", figures.assumptions},
-          {"grids", std::move(grids)}};
+  OrderedJson data = {{"title", figures.title},
+                      {"subtitle", figures.subtitle},
+                      {"warnings", figures.warnings},
+                      {"assumptions", figures.assumptions},
+                      {"grids", std::move(grids)}};
+  data.update(figures.page);
+  return data;
 }
 
 Status DeliverFigures(const std::string& json, const Figures& figures, int indent) {

@@ -26,27 +26,42 @@ using NumberText = std::string (*)(double);
 template <int N>
 std::string FixedText(double value);
 
+// A cell that JSON leaves out; elsewhere it is as null.
+inline const auto kNoCell = nlohmann::ordered_json(nlohmann::ordered_json::value_t::discarded);
+
 // A table: its columns say how a cell reads in each form. A cell is a string, a number, a bool, a
 // list of strings, or null for what is not known: "-" to people.
 struct FigureTable {
   struct Column {
-    std::string key;            // in JSON; "": for people alone
-    std::string title;          // for people; "": for JSON alone
-    NumberText text = nullptr;  // of numbers, which are then right-aligned; null: as in JSON
+    std::string key = {};       // in JSON and CSV; "": for people alone
+    std::string title = {};     // for people; "": for JSON and CSV alone
+    NumberText text = nullptr;  // of numbers; cells are then right-aligned. Null: as in JSON
   };
-  std::string key;    // of its list of objects in JSON; "": for people alone
-  std::string title;  // its heading on a page
-  std::string note;   // a sentence below the heading of a page; "": none
-  std::vector<Column> columns;
-  std::vector<std::vector<nlohmann::ordered_json>> rows = {};  // one cell for each column
-  size_t max_text_rows = SIZE_MAX;  // what people see; a line then says how many more there are
+  using Row = std::vector<nlohmann::ordered_json>;  // one cell for each column
+
+  std::string key = {};    // of its list of objects in JSON; "": for people alone
+  std::string title = {};  // its heading on a page
+  std::string note = {};   // a sentence below the heading of a page; "": none
+  std::vector<Column> columns = {};
+  std::vector<Row> rows = {};
+  // What people see; a line then says how many more there are, and where. 0: not shown there.
+  size_t max_text_rows = SIZE_MAX;
   size_t max_page_rows = 200;
+  std::string others_are = "; --json has all";
 };
 
 // The columns for people.
 TextTable TextTableOf(const FigureTable& table, size_t max_rows);
+// Those of its first max_text_rows rows, and the line for the others.
+std::string TableAsText(const FigureTable& table);
 // A list of objects, a row each: the columns with a key.
 nlohmann::ordered_json TableAsJson(const FigureTable& table);
+// The same as RFC 4180 with \n, keys first. Numbers have as many digits as it takes to read them
+// back; null is "".
+std::string TableAsCsv(const FigureTable& table);
+
+// What a page draws: {title, note, columns: [{name, number}], rows: [[text]]}.
+nlohmann::ordered_json TableAsGrid(const FigureTable& table);
 
 struct Figures {
   std::string title = {};                                             // of the page
@@ -54,6 +69,8 @@ struct Figures {
   std::vector<std::pair<std::string, std::string>> assumptions = {};  // of the page: name, value
   std::vector<std::string> warnings = {};                             // a line each, first
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  // Other members of the page's data, such as curves (launch/plan/lab_page.h).
+  nlohmann::ordered_json page = nlohmann::ordered_json::object();
 
   // Adds text for a terminal; no newline is added.
   template <typename... Args>
@@ -61,6 +78,8 @@ struct Figures {
     Append(fmt::format(format, std::forward<Args>(args)...));
   }
   void Append(std::string text) { sections.emplace_back(std::move(text)); }
+  // A line "name:" and, in one column for all of them, the value.
+  void Line(const std::string& name, const std::string& value) { Say("{:<34}{}\n", name, value); }
   // The table follows what was said; with a key it is a member of `json`.
   void Add(FigureTable table);
 
@@ -70,8 +89,8 @@ struct Figures {
 // Warnings, what was said, and tables, in order.
 std::string FiguresAsText(const Figures& figures);
 
-// {title, subtitle, warnings, assumptions, grids: [{title, note, columns: [{name, number}], rows:
-// [[text]]}]}: data of a page of the kind "lab".
+// {title, subtitle, warnings, assumptions, grids: [TableAsGrid()]} and the members of `page`: data
+// of a page of the kind "lab".
 nlohmann::ordered_json FiguresAsPage(const Figures& figures);
 
 // Prints or writes them as --json asks (json_output.h); `indent` is that of the JSON.

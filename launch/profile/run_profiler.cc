@@ -12,7 +12,7 @@
 #include "common/json_text.h"
 #include "common/wire/codec.h"
 #include "common/wire/profile.h"
-#include "launch/figures/report_file.h"
+#include "launch/figures/json_output.h"
 #include "launch/model/model_lock.h"
 #include "launch/profile/allreduce_wait.h"
 #include "launch/profile/run_profile.h"

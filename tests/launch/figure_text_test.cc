@@ -21,6 +21,14 @@ TEST(FigureText, FiguresHaveFixedForms) {
   EXPECT_EQ(PercentText(-1.5), "-150.0 %");
 }
 
+TEST(FigureText, ManyNamesAreCounted) {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  EXPECT_EQ(NamesText(names, 3), "a, b and c");
+  EXPECT_EQ(NamesText(names, 2), "a, b and c");
+  EXPECT_EQ(NamesText(names, 1), "a and 2 others");
+  EXPECT_EQ(NamesText({}, 2), "");
+}
+
 TEST(FigureText, NoCellOfCsvIsAFormula) {
   EXPECT_EQ(CsvText("plain, 1"), "\"plain, 1\"");
   EXPECT_EQ(CsvText("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");

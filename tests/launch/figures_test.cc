@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "launch/figures/figure_text.h"
+#include "launch/figures/json_members.h"
 
 namespace rowhouse {
 namespace {
@@ -49,6 +50,37 @@ TEST(Figures, PagesHaveAGridOfEachTable) {
             "[{\"name\":\"cache\",\"number\":false},{\"name\":\"size\",\"number\":true},"
             "{\"name\":\"hits\",\"number\":true}]");
   EXPECT_EQ(page["grids"][0]["rows"].dump(), "[[\"small\",\"512 B\",\"-\"]]");
+}
+
+TEST(Figures, CsvHasKeysAndNothingForWhatIsNotKnown) {
+  const FigureTable table{.columns = {{"name", "cache"}, {"hit_rate", "hits"}, {"", "for people"}},
+                          .rows = {{"a,b", 0.1, "x"}, {"=c", nullptr, "x"}, {"d", kNoCell, "x"}}};
+  EXPECT_EQ(TableAsCsv(table), "name,hit_rate\n\"a,b\",0.1\n'=c,\nd,\n");
+  EXPECT_EQ(TableAsJson(table).dump(),
+            R"([{"name":"a,b","hit_rate":0.1},{"name":"=c","hit_rate":null},{"name":"d"}])");
+}
+
+TEST(Figures, ATableOfNoRowsForAFormIsNotShownThere) {
+  Figures figures;
+  figures.Add({.title = "text", .columns = {{.title = "a"}}, .rows = {{1}}, .max_page_rows = 0});
+  figures.Add({.title = "page", .columns = {{.title = "b"}}, .rows = {{2}}, .max_text_rows = 0});
+  EXPECT_EQ(FiguresAsText(figures), "a\n1\n");
+  ASSERT_EQ(FiguresAsPage(figures)["grids"].size(), 1u);
+  EXPECT_EQ(FiguresAsPage(figures)["grids"][0]["title"], "page");
+}
+
+struct Measured {
+  std::string name;
+  double ms = 0;
+  std::optional<double> spread = {};
+};
+JSON_HAS_MEMBERS(Measured, name, ms, spread);
+
+TEST(JsonMembers, WhatIsNotKnownIsNull) {
+  const std::vector<Measured> measured = {{"a", 1.5, 0.5}, {"b", NAN}};
+  EXPECT_EQ(nlohmann::ordered_json(measured).dump(),
+            R"([{"name":"a","ms":1.5,"spread":0.5},{"name":"b","ms":null,"spread":null}])");
+  EXPECT_EQ(MEMBERS_AS_JSON(measured[0], ms).dump(), R"({"ms":1.5})");
 }
 
 }  // namespace
