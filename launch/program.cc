@@ -30,7 +30,7 @@
 #include "launch/plan/lab_page.h"
 #include "launch/plan/plan.h"
 #include "launch/prediction/lab_run.h"
-#include "launch/report/compare.h"
+#include "launch/report/comparison.h"
 #include "launch/run/process_end.h"
 #include "launch/run/ps_server.h"
 #include "launch/run/train.h"

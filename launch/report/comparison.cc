@@ -4,27 +4,79 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "common/clean_text.h"
 #include "common/json_text.h"
+#include "common/output_path.h"
 #include "launch/figures/figure_text.h"
+#include "launch/figures/json_members.h"
+#include "launch/figures/json_output.h"
 #include "launch/figures/page.h"
-#include "launch/figures/report_file.h"
 #include "launch/report/report.h"
+#include "launch/report/strategy_comparison.h"
 
 namespace rowhouse {
+
+JSON_HAS_MEMBERS(SettingDifference, name, values);
+
 namespace {
 
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
 // ---- Reading ------------------------------------------------------------------------------------
+
+// Lists as in flags: 13,512,256.
+std::string ValueText(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return DumpJson(value);
+  std::string text;
+  for (const Json& item : value) text += (text.empty() ? "" : ",") + ValueText(item);
+  return text;
+}
+
+// {a: 1, b: x}: "a 1, b x".
+std::string MembersText(const Json& object) {
+  std::string text;
+  for (const auto& [name, value] : object.items()) {
+    if (name == "name") continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, ValueText(value));
+  }
+  return text;
+}
+
+RunSettings SettingsOfReport(const Json& report) {
+  RunSettings settings;
+  const Json sections = report.value("settings", Json::object());
+  for (const auto& [section, members] : sections.items()) {
+    if (section == "output" || !members.is_object()) continue;
+    for (const auto& [name, value] : members.items()) {
+      if (name == "row_dir") continue;
+      settings.emplace_back(fmt::format("{}.{}", section, name), ValueText(value));
+    }
+  }
+  for (const Json& table : report.value("tables", Json::array())) {
+    if (!table.is_object() || !table.contains("name")) continue;
+    settings.emplace_back("table " + ValueText(table["name"]), MembersText(table));
+  }
+  const Json environment = report.value("environment", Json::object());
+  for (const char* name : {"hosts", "cores", "workers", "ps_nodes", "shards"}) {
+    if (!environment.is_object() || !environment.contains(name)) continue;
+    settings.emplace_back(fmt::format("environment.{}", name), ValueText(environment[name]));
+  }
+  const Json versions = report.value("versions", Json::object());
+  for (const auto& [name, version] : versions.items()) {
+    settings.emplace_back("version of " + name, ValueText(version));
+  }
+  return settings;
+}
 
 // An optional member of an optional object.
 Status ReadFigure(const Json& object, const std::string& section, const std::string& name,
@@ -134,15 +186,6 @@ Result<ComparedRun> ReadComparedRun(const std::string& path) {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Unknown figures and those that are not finite are "-".
-std::string FixedText(const std::optional<double>& figure, int decimals) {
-  return figure ? fmt::format("{:.{}f}", *figure, decimals) : "-";
-}
-
-OrderedJson Figure(const std::optional<double>& figure) {
-  return figure && std::isfinite(*figure) ? OrderedJson(*figure) : OrderedJson(nullptr);
-}
-
 // The beginning of a long value, as a terminal has no room for all of it.
 std::string Shortened(const std::string& value) {
   constexpr size_t kMaxBytes = 80;
@@ -177,20 +220,20 @@ Result<std::vector<ComparedRun>> ReadComparedRuns(const std::vector<std::string>
   return runs;
 }
 
-TextTable ComparisonTable(const std::vector<ComparedRun>& runs) {
-  TextTable table = {.columns = {{.name = "run"},
-                                 {.name = "samples/s", .is_number = true},
-                                 {.name = "test AUC", .is_number = true},
-                                 {.name = "logloss", .is_number = true},
-                                 {.name = "rows", .is_number = true},
-                                 {.name = "of plain", .is_number = true},
-                                 {.name = "ceiling", .is_number = true}},
-                     .rows = {}};
+FigureTable ComparisonTable(const std::vector<ComparedRun>& runs) {
+  FigureTable table{.columns = {{"run", "run"},
+                                {"samples_per_second", "samples/s", CountText},
+                                {"test_auc", "test AUC", FixedText<4>},
+                                {"test_logloss", "logloss", FixedText<4>},
+                                {"rows_bytes", "rows", BytesText},
+                                {"of_plain", "of plain", FixedText<4>},
+                                {"test_auc_ceiling", "ceiling", FixedText<4>},
+                                {"report"}}};
   for (const ComparedRun& run : runs) {
-    table.rows.push_back({run.name, CountText(run.samples_per_second.value_or(kUnknown)),
-                          FixedText(run.test_auc, 4), FixedText(run.test_logloss, 4),
-                          BytesText(run.rows_bytes.value_or(kUnknown)), FixedText(run.OfPlain(), 4),
-                          FixedText(run.test_auc_ceiling, 4)});
+    table.rows.push_back({run.name, FigureOrNull(run.samples_per_second),
+                          FigureOrNull(run.test_auc), FigureOrNull(run.test_logloss),
+                          FigureOrNull(run.rows_bytes), FigureOrNull(run.OfPlain()),
+                          FigureOrNull(run.test_auc_ceiling), run.path});
   }
   return table;
 }
@@ -224,117 +267,35 @@ std::string ComparisonText(const std::vector<ComparedRun>& runs) {
   const std::string test_sets = TestSetsText(runs);
   if (!test_sets.empty()) text += "\n" + CleanText(test_sets) + "\n";
   if (runs.size() < 2) return text;
-  const std::vector<SettingDifference> differences = DifferencesOf(SettingsOf(runs));
-  if (differences.empty()) return text + "\nall settings are the same\n";
-  TextTable table = {.columns = {{.name = "setting"}}, .rows = {}};
-  for (const ComparedRun& run : runs) table.columns.push_back({.name = run.name});
-  constexpr size_t kMaxLines = 50;
-  for (const SettingDifference& difference : differences) {
-    if (table.rows.size() == kMaxLines) break;
-    table.rows.push_back({difference.name});
+  FigureTable table{.columns = {{.title = "setting"}},
+                    .max_text_rows = 50,
+                    .others_are = ", which the page lists"};
+  for (const ComparedRun& run : runs) table.columns.push_back({.title = run.name});
+  for (const SettingDifference& difference : DifferencesOf(SettingsOf(runs))) {
+    FigureTable::Row& row = table.rows.emplace_back(1, difference.name);
     for (const std::string& value : difference.values) {
-      table.rows.back().push_back(value.empty() ? "\"\"" : Shortened(value));
+      row.push_back(value.empty() ? "\"\"" : Shortened(value));
     }
   }
-  text += "\n" + TableAsText(table);
-  if (differences.size() > kMaxLines) {
-    text += fmt::format("and {} more, which the page lists\n", differences.size() - kMaxLines);
-  }
-  return text;
+  return text + (table.rows.empty() ? "\nall settings are the same\n" : "\n" + TableAsText(table));
 }
 
 std::string ComparisonPage(const std::vector<ComparedRun>& runs) {
-  OrderedJson list = OrderedJson::array();
-  for (const ComparedRun& run : runs) {
-    OrderedJson curve = OrderedJson::array(), evaluations = OrderedJson::array();
-    for (const ComparedRun::CurvePoint& point : run.curve) {
-      curve.push_back({point.step, Figure(point.loss), Figure(point.samples_per_second)});
-    }
-    for (const ComparedRun::Evaluation& evaluation : run.evaluations) {
-      evaluations.push_back({evaluation.step, Figure(evaluation.auc), Figure(evaluation.logloss)});
-    }
-    list.push_back({{"name", run.name},
-                    {"path", run.path},
-                    {"samples_per_second", Figure(run.samples_per_second)},
-                    {"test_auc", Figure(run.test_auc)},
-                    {"test_logloss", Figure(run.test_logloss)},
-                    {"rows_bytes", Figure(run.rows_bytes)},
-                    {"of_plain", Figure(run.OfPlain())},
-                    {"test_auc_ceiling", Figure(run.test_auc_ceiling)},
-                    {"was_stopped", run.was_stopped},
-                    {"curve", curve},
-                    {"evaluations", evaluations}});
+  OrderedJson list = TableAsJson(ComparisonTable(runs));
+  for (size_t r = 0; r < runs.size(); ++r) {
+    list[r]["was_stopped"] = runs[r].was_stopped;
+    list[r]["curve"] = ListAsJson(runs[r].curve, [](const ComparedRun::CurvePoint& point) {
+      return OrderedJson::array(
+          {point.step, FigureOrNull(point.loss), FigureOrNull(point.samples_per_second)});
+    });
+    list[r]["evaluations"] =
+        ListAsJson(runs[r].evaluations, [](const ComparedRun::Evaluation& one) {
+          return OrderedJson::array({one.step, FigureOrNull(one.auc), FigureOrNull(one.logloss)});
+        });
   }
-  OrderedJson differences = OrderedJson::array();
-  for (const SettingDifference& difference : DifferencesOf(SettingsOf(runs))) {
-    differences.push_back({{"name", difference.name}, {"values", difference.values}});
-  }
-  return PageText(
-      "comparison",
-      {{"runs", list}, {"test_sets", TestSetsText(runs)}, {"differences", differences}});
-}
-
-std::string ComparisonCsv(const std::vector<ComparedRun>& runs) {
-  std::string text =
-      "run,samples_per_second,test_auc,test_logloss,rows_bytes,of_plain,test_auc_ceiling,report\n";
-  for (const ComparedRun& run : runs) {
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{}\n", CsvText(run.name), CsvFigure(run.samples_per_second),
-        CsvFigure(run.test_auc), CsvFigure(run.test_logloss), CsvFigure(run.rows_bytes),
-        CsvFigure(run.OfPlain()), CsvFigure(run.test_auc_ceiling), CsvText(run.path));
-  }
-  return text;
-}
-
-namespace {
-
-using Json = nlohmann::json;
-
-// Lists as in flags: 13,512,256.
-std::string ValueText(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return DumpJson(value);
-  std::string text;
-  for (const Json& item : value) text += (text.empty() ? "" : ",") + ValueText(item);
-  return text;
-}
-
-// {a: 1, b: x}: "a 1, b x".
-std::string MembersText(const Json& object) {
-  std::string text;
-  for (const auto& [name, value] : object.items()) {
-    if (name == "name") continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, ValueText(value));
-  }
-  return text;
-}
-
-}  // namespace
-
-RunSettings SettingsOfReport(const Json& report) {
-  RunSettings settings;
-  const Json sections = report.value("settings", Json::object());
-  for (const auto& [section, members] : sections.items()) {
-    if (section == "output" || !members.is_object()) continue;
-    for (const auto& [name, value] : members.items()) {
-      if (name == "row_dir") continue;
-      settings.emplace_back(fmt::format("{}.{}", section, name), ValueText(value));
-    }
-  }
-  for (const Json& table : report.value("tables", Json::array())) {
-    if (!table.is_object() || !table.contains("name")) continue;
-    settings.emplace_back("table " + ValueText(table["name"]), MembersText(table));
-  }
-  const Json environment = report.value("environment", Json::object());
-  for (const char* name : {"hosts", "cores", "workers", "ps_nodes", "shards"}) {
-    if (!environment.is_object() || !environment.contains(name)) continue;
-    settings.emplace_back(fmt::format("environment.{}", name), ValueText(environment[name]));
-  }
-  const Json versions = report.value("versions", Json::object());
-  for (const auto& [name, version] : versions.items()) {
-    settings.emplace_back("version of " + name, ValueText(version));
-  }
-  return settings;
+  return PageText("comparison", {{"runs", list},
+                                 {"test_sets", TestSetsText(runs)},
+                                 {"differences", DifferencesOf(SettingsOf(runs))}});
 }
 
 std::vector<SettingDifference> DifferencesOf(const std::vector<RunSettings>& runs) {
@@ -359,6 +320,65 @@ std::vector<SettingDifference> DifferencesOf(const std::vector<RunSettings>& run
     if (!is_same) differences.push_back(std::move(difference));
   }
   return differences;
+}
+
+// ---- The verb -----------------------------------------------------------------------------------
+
+namespace {
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;  // A file that does not exist cannot be lost.
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
+Status CheckOutput(const std::string& flag, const std::string& path,
+                   const std::vector<std::string>& reports) {
+  for (const std::string& report : reports) {
+    if (IsSameFile(path, report)) {
+      return UsageError("--{}={} would replace the report {}; name another file", flag, path,
+                        report);
+    }
+  }
+  return OkStatus();
+}
+
+Status Publish(const FigureTable& table, const std::string& text, const std::string& page,
+               const std::string& html_path, const std::string& csv_path, const std::string& json) {
+  RETURN_IF_ERROR(DeliverFigures(json, DumpJson(TableAsJson(table), 2) + "\n", text));
+  if (!html_path.empty()) {
+    RETURN_IF_ERROR(WriteOutput(html_path, page).Annotate("--out"));
+  }
+  if (csv_path.empty()) return OkStatus();
+  return WriteOutput(csv_path, TableAsCsv(table)).Annotate("--csv");
+}
+
+}  // namespace
+
+Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
+                  const std::string& csv_path, bool of_strategies, const std::string& json) {
+  if (reports.empty()) {
+    return UsageError(
+        "no report named; say rowhouse compare REPORT.json [REPORT.json ...] --out=FILE.html");
+  }
+  if (html_path.empty() && json.empty()) {
+    return UsageError("--out is missing; say --out=FILE.html");
+  }
+  if (!html_path.empty() && html_path == csv_path) {
+    return UsageError("--out and --csv both name {}; name two files", html_path);
+  }
+  RETURN_IF_ERROR(CheckOutput("out", html_path, reports));
+  RETURN_IF_ERROR(CheckOutput("csv", csv_path, reports));
+  RETURN_IF_ERROR(CheckOutput("json", json, reports));
+  if (of_strategies) {
+    ASSIGN_OR_RETURN(const std::vector<StrategyCost> costs, ReadStrategyCosts(reports));
+    const FigureTable table = StrategyTable(costs);
+    RETURN_IF_ERROR(
+        Publish(table, TableAsText(table), StrategyPage(costs), html_path, csv_path, json));
+    return CheckSameRows(costs);
+  }
+  ASSIGN_OR_RETURN(const std::vector<ComparedRun> runs, ReadComparedRuns(reports));
+  return Publish(ComparisonTable(runs), ComparisonText(runs), ComparisonPage(runs), html_path,
+                 csv_path, json);
 }
 
 }  // namespace rowhouse

@@ -6,14 +6,13 @@
 // empty in CSV and left out of plots. Threads: pure functions.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/status.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/figures.h"
 
 namespace rowhouse {
 
@@ -21,7 +20,6 @@ namespace rowhouse {
 // environment ("environment.workers") and versions. Paths of files and members of a wrong type are
 // left out.
 using RunSettings = std::vector<std::pair<std::string, std::string>>;
-RunSettings SettingsOfReport(const nlohmann::json& report);
 
 struct SettingDifference {
   std::string name;
@@ -67,8 +65,8 @@ struct ComparedRun {
 // report, and for a report of another format.
 Result<std::vector<ComparedRun>> ReadComparedRuns(const std::vector<std::string>& paths);
 
-// The first column is the name.
-TextTable ComparisonTable(const std::vector<ComparedRun>& runs);
+// A row for each run, the name first.
+FigureTable ComparisonTable(const std::vector<ComparedRun>& runs);
 
 // A sentence that names the runs that were tested on different samples; "" if there are none.
 std::string TestSetsText(const std::vector<ComparedRun>& runs);
@@ -79,8 +77,14 @@ std::string ComparisonText(const std::vector<ComparedRun>& runs);
 // An HTML page (launch/figures/page.h).
 std::string ComparisonPage(const std::vector<ComparedRun>& runs);
 
-// RFC 4180 with \n: run, samples_per_second, test_auc, test_logloss, rows_bytes, of_plain,
-// test_auc_ceiling, report. Figures have as many digits as it takes to read them back.
-std::string ComparisonCsv(const std::vector<ComparedRun>& runs);
+// rowhouse compare. Threads: the main thread. Prints a table of the runs of these report.json
+// files, and writes a page to `html_path` and CSV to `csv_path` (none if ""). `of_strategies`:
+// compares the costs of sharding strategies instead of what runs learned; kInternal, after
+// everything is written, if runs ended with different rows. `json`: the value of --json
+// (launch/figures/json_output.h); with it html_path may be "". kUsage, and nothing is printed or
+// written, for a report that cannot be read.
+Status RunCompare(const std::vector<std::string>& reports, const std::string& html_path,
+                  const std::string& csv_path, bool of_strategies = false,
+                  const std::string& json = "");
 
 }  // namespace rowhouse

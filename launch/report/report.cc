@@ -1,30 +1,35 @@
 #include "launch/report/report.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
 #include "common/read_value.h"
 #include "launch/command_line/version.h"
+#include "launch/figures/json_members.h"
+#include "launch/figures/json_output.h"
 #include "launch/figures/page.h"
-#include "launch/figures/report_file.h"
 #include "launch/prediction/traffic_report.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/strategy_settings.h"
 #include "sharding/tables/table_sizes.h"
 
 namespace rowhouse {
+
+JSON_HAS_MEMBERS(LogicalTable, name, rows, dim, kind, optimizer, initialiser);
+JSON_HAS_MEMBERS(RunReport::Environment, hosts, cores, workers, ps_nodes, shards, started_at,
+                 command_line);
+JSON_HAS_MEMBERS(RunReport::Run, started_at, first_step, steps, samples, seconds, data,
+                 data_digest);
+JSON_HAS_MEMBERS(RunReport::CurvePoint, step, epoch, loss, accuracy, samples_per_second,
+                 learning_rate);
+JSON_HAS_MEMBERS(RunReport::Totals, first_step, steps, samples, seconds, samples_per_second,
+                 test_auc_ceiling, was_stopped, median_step_ms, wire_bytes_per_step);
+JSON_HAS_MEMBERS(RunReport::Checkpoints, made, without_room, seconds, longest_seconds, last_bytes);
+JSON_HAS_MEMBERS(RunReport::Rows, digest, count);
+
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-// JSON has no NaN or infinity: null stands for them.
-OrderedJson FiniteOrNull(double value) {
-  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
-}
-OrderedJson FiniteOrNull(const std::optional<double>& value) {
-  return value ? FiniteOrNull(*value) : OrderedJson(nullptr);
-}
 
 OrderedJson NumberFromText(const std::string& text) {
   if (const auto whole = ReadWhole(text)) return *whole;
@@ -53,19 +58,6 @@ OrderedJson FieldToJson(const SettingField& field, const std::string& text) {
   return nullptr;
 }
 
-OrderedJson TablesToJson(const std::vector<LogicalTable>& tables) {
-  OrderedJson list = OrderedJson::array();
-  for (const LogicalTable& table : tables) {
-    list.push_back({{"name", table.name},
-                    {"rows", table.rows},
-                    {"dim", table.dim},
-                    {"kind", table.kind},
-                    {"optimizer", table.optimizer},
-                    {"initialiser", table.initialiser}});
-  }
-  return list;
-}
-
 OrderedJson ModelBytesToJson(const Settings& settings) {
   const ModelSizes sizes = SizesOf(settings.embedding);
   return {{"rows", sizes.rows_and_projections()},
@@ -73,118 +65,57 @@ OrderedJson ModelBytesToJson(const Settings& settings) {
           {"plain_rows", sizes.plain_rows}};
 }
 
-OrderedJson EnvironmentToJson(const RunReport::Environment& environment) {
-  return {{"hosts", environment.hosts},
-          {"cores", environment.cores},
-          {"workers", environment.workers},
-          {"ps_nodes", environment.ps_nodes},
-          {"shards", environment.shards},
-          {"started_at", environment.started_at},
-          {"command_line", environment.command_line}};
-}
-
-OrderedJson RunsToJson(const std::vector<RunReport::Run>& runs) {
-  OrderedJson list = OrderedJson::array();
-  for (const RunReport::Run& run : runs) {
-    list.push_back({{"started_at", run.started_at},
-                    {"first_step", run.first_step},
-                    {"steps", run.steps},
-                    {"samples", run.samples},
-                    {"seconds", FiniteOrNull(run.seconds)},
-                    {"data", run.data},
-                    {"data_digest", run.data_digest}});
-  }
-  return list;
-}
-
-OrderedJson CurveToJson(const std::vector<RunReport::CurvePoint>& curve) {
-  OrderedJson list = OrderedJson::array();
-  for (const RunReport::CurvePoint& point : curve) {
-    list.push_back({{"step", point.step},
-                    {"epoch", point.epoch},
-                    {"loss", FiniteOrNull(point.loss)},
-                    {"accuracy", FiniteOrNull(point.accuracy)},
-                    {"samples_per_second", FiniteOrNull(point.samples_per_second)},
-                    {"learning_rate", FiniteOrNull(point.learning_rate)}});
-  }
-  return list;
-}
-
-OrderedJson EvaluationsToJson(const std::vector<RunReport::Evaluation>& evaluations) {
-  OrderedJson list = OrderedJson::array();
-  for (const RunReport::Evaluation& evaluation : evaluations) {
-    list.push_back({{"step", evaluation.step},
-                    {"samples", evaluation.samples},
-                    {"auc", FiniteOrNull(evaluation.auc)},
-                    {"logloss", FiniteOrNull(evaluation.logloss)},
-                    {"accuracy", FiniteOrNull(evaluation.accuracy)},
-                    {"data_digest", fmt::format("{:016x}", evaluation.data_digest)}});
-  }
-  return list;
-}
-
-OrderedJson TotalsToJson(const RunReport::Totals& totals) {
-  return {{"first_step", totals.first_step},
-          {"steps", totals.steps},
-          {"samples", totals.samples},
-          {"seconds", FiniteOrNull(totals.seconds)},
-          {"samples_per_second", FiniteOrNull(totals.samples_per_second)},
-          {"test_auc_ceiling", FiniteOrNull(totals.test_auc_ceiling)},
-          {"was_stopped", totals.was_stopped},
-          {"median_step_ms", FiniteOrNull(totals.median_step_ms)},
-          {"wire_bytes_per_step", FiniteOrNull(totals.wire_bytes_per_step)}};
-}
-
 OrderedJson PhasesToJson(const RunReport::Phases& phases) {
   const StepPhases& steps = phases.steps;
-  return {{"start_seconds", FiniteOrNull(phases.start)},
-          {"data_seconds", FiniteOrNull(steps.data)},
-          {"pull_seconds", FiniteOrNull(steps.pull)},
-          {"compute_seconds", FiniteOrNull(steps.compute())},
-          {"push_seconds", FiniteOrNull(steps.push)},
-          {"exchange_seconds", FiniteOrNull(steps.allreduce)},
-          {"test_seconds", FiniteOrNull(phases.test)},
-          {"save_seconds", FiniteOrNull(phases.save)}};
+  return {{"start_seconds", FigureOrNull(phases.start)},
+          {"data_seconds", FigureOrNull(steps.data)},
+          {"pull_seconds", FigureOrNull(steps.pull)},
+          {"compute_seconds", FigureOrNull(steps.compute())},
+          {"push_seconds", FigureOrNull(steps.push)},
+          {"exchange_seconds", FigureOrNull(steps.allreduce)},
+          {"test_seconds", FigureOrNull(phases.test)},
+          {"save_seconds", FigureOrNull(phases.save)}};
 }
 
 OrderedJson StepPhasesToJson(const StepPhases& phases) {
   OrderedJson json = OrderedJson::object();
   for (const NamedStepPhase& phase : kNamedStepPhases) {
-    json[phase.name] = FiniteOrNull(phases.*phase.value);
+    json[phase.name] = FigureOrNull(phases.*phase.value);
   }
   return json;
 }
 
-OrderedJson WorkersToJson(const std::vector<RunReport::Worker>& workers) {
-  OrderedJson list = OrderedJson::array();
-  for (const RunReport::Worker& worker : workers) {
-    list.push_back({{"name", worker.name},
-                    {"median_step_ms", FiniteOrNull(worker.median_step_ms)},
-                    {"step_phases", StepPhasesToJson(worker.steps)}});
-  }
-  return list;
+}  // namespace
+
+static void to_json(OrderedJson& json, const RunReport::Evaluation& evaluation) {
+  json = MEMBERS_AS_JSON(evaluation, step, samples, auc, logloss, accuracy);
+  json["data_digest"] = fmt::format("{:016x}", evaluation.data_digest);
 }
+
+static void to_json(OrderedJson& json, const RunReport::Worker& worker) {
+  json = MEMBERS_AS_JSON(worker, name, median_step_ms);
+  json["step_phases"] = StepPhasesToJson(worker.steps);
+}
+
+static void to_json(OrderedJson& json, const RunReport::PsNode& node) {
+  json = MEMBERS_AS_JSON(node, name, placed_bytes, rows, rows_pulled, rows_pushed, wire_bytes,
+                         cache_bytes, peak_bytes);
+  if (node.peak_bytes == 0) json["peak_bytes"] = nullptr;
+}
+
+namespace {
 
 // Seconds by phase; nothing the shard did not tell.
 OrderedJson ShardTimesToJson(const ShardTimes& times) {
   OrderedJson json = OrderedJson::object();
   for (size_t p = 0; p < kShardPhaseNames.size(); ++p) {
-    json[kShardPhaseNames[p]] = FiniteOrNull(static_cast<double>(times.shard[p]) * 1e-9);
+    json[kShardPhaseNames[p]] = FigureOrNull(static_cast<double>(times.shard[p]) * 1e-9);
   }
   for (const StorePhase p : {StorePhase::kRead, StorePhase::kWrite, StorePhase::kOther}) {
     json[fmt::format("store_{}", kStorePhaseNames[static_cast<size_t>(p)])] =
-        FiniteOrNull(static_cast<double>(times.ns(p)) * 1e-9);
+        FigureOrNull(static_cast<double>(times.ns(p)) * 1e-9);
   }
   return json;
-}
-
-OrderedJson CheckpointsToJson(const std::optional<RunReport::Checkpoints>& checkpoints) {
-  if (!checkpoints) return nullptr;
-  return {{"made", checkpoints->made},
-          {"without_room", checkpoints->without_room},
-          {"seconds", FiniteOrNull(checkpoints->seconds)},
-          {"longest_seconds", FiniteOrNull(checkpoints->longest_seconds)},
-          {"last_bytes", checkpoints->last_bytes}};
 }
 
 void AddPulled(const RowsPulled& pulled, OrderedJson* json) {
@@ -194,15 +125,11 @@ void AddPulled(const RowsPulled& pulled, OrderedJson* json) {
   (*json)["rows_from_store"] = pulled.from_store;
 }
 
-OrderedJson TableLoadsToJson(const std::vector<RunReport::TableLoad>& tables) {
-  OrderedJson list = OrderedJson::array();
-  for (const RunReport::TableLoad& table : tables) {
-    OrderedJson json = {{"name", table.name}};
-    AddPulled(table.pulled, &json);
-    json["rows_pushed"] = table.rows_pushed;
-    list.push_back(std::move(json));
-  }
-  return list;
+OrderedJson TableLoadToJson(const RunReport::TableLoad& table) {
+  OrderedJson json = {{"name", table.name}};
+  AddPulled(table.pulled, &json);
+  json["rows_pushed"] = table.rows_pushed;
+  return json;
 }
 
 OrderedJson VersionsToJson() {
@@ -211,58 +138,38 @@ OrderedJson VersionsToJson() {
   return json;
 }
 
+OrderedJson PlacedTableToJson(const RunReport::PlacedTable& table) {
+  OrderedJson json = MEMBERS_AS_JSON(table, name, strategy, slices, worker_rows, cache_share);
+  json["pool_on"] = table.pools_on_shards ? "shards" : "workers";
+  return json;
+}
+
 OrderedJson ShardingToJson(const Settings& settings, const RunReport::Sharding& sharding) {
-  OrderedJson nodes = OrderedJson::array();
-  for (const RunReport::PsNode& node : sharding.ps_nodes) {
-    nodes.push_back({{"name", node.name},
-                     {"placed_bytes", FiniteOrNull(node.placed_bytes)},
-                     {"rows", node.rows},
-                     {"rows_pulled", node.rows_pulled},
-                     {"rows_pushed", node.rows_pushed},
-                     {"wire_bytes", node.wire_bytes},
-                     {"cache_bytes", node.cache_bytes},
-                     {"peak_bytes",
-                      node.peak_bytes == 0 ? OrderedJson(nullptr) : OrderedJson(node.peak_bytes)}});
-  }
   // A plan from a file may not be any strategy's.
   const bool is_planned = sharding.is_planners;
   const bool is_made =
       settings.sharding.plan.empty() || (AsksForPlanner(settings.sharding.plan) && !is_planned);
-  OrderedJson placement = OrderedJson::array();
-  for (const RunReport::PlacedTable& table : sharding.placement) {
-    placement.push_back({{"name", table.name},
-                         {"strategy", table.strategy},
-                         {"slices", table.slices},
-                         {"pool_on", table.pools_on_shards ? "shards" : "workers"},
-                         {"worker_rows", table.worker_rows},
-                         {"cache_share", table.cache_share ? OrderedJson(*table.cache_share)
-                                                           : OrderedJson(nullptr)}});
-  }
-  return {{"strategy", is_made      ? OrderedJson(settings.sharding.strategy)
-                       : is_planned ? OrderedJson(kAutoPlan)
-                                    : OrderedJson(nullptr)},
-          {"pool_on", is_made      ? OrderedJson(settings.sharding.pool_on)
-                      : is_planned ? OrderedJson(kAutoPlan)
-                                   : OrderedJson(nullptr)},
-          {"placement", placement},
+  const auto of_plan = [&](const std::string& made) {
+    if (is_made) return OrderedJson(made);
+    return is_planned ? OrderedJson(kAutoPlan) : OrderedJson(nullptr);
+  };
+  return {{"strategy", of_plan(settings.sharding.strategy)},
+          {"pool_on", of_plan(settings.sharding.pool_on)},
+          {"placement", ListAsJson(sharding.placement, PlacedTableToJson)},
           {"plan_digest", sharding.plan_digest},
-          {"ps_nodes", nodes},
+          {"ps_nodes", sharding.ps_nodes},
           {"on_each_worker", {{"rows", sharding.worker_rows}, {"bytes", sharding.worker_bytes}}},
-          {"tables", TrafficToJson(settings.embedding, sharding.traffic)}};
+          {"tables", TableAsJson(TrafficTable(settings.embedding, sharding.traffic))}};
 }
 
-OrderedJson ShardsToJson(const std::vector<RunReport::Shard>& shards) {
-  OrderedJson list = OrderedJson::array();
-  for (const RunReport::Shard& shard : shards) {
-    OrderedJson json = {{"name", shard.name}, {"rows", shard.rows}};
-    AddPulled(shard.counters.pulled, &json);
-    for (const ShardCounter& counter : kShardCounters) {
-      if (!counter.is_of_process) json[counter.name] = shard.counters.*counter.value;
-    }
-    json["seconds"] = ShardTimesToJson(shard.times);
-    list.push_back(std::move(json));
+OrderedJson ShardToJson(const RunReport::Shard& shard) {
+  OrderedJson json = {{"name", shard.name}, {"rows", shard.rows}};
+  AddPulled(shard.counters.pulled, &json);
+  for (const ShardCounter& counter : kShardCounters) {
+    if (!counter.is_of_process) json[counter.name] = shard.counters.*counter.value;
   }
-  return list;
+  json["seconds"] = ShardTimesToJson(shard.times);
+  return json;
 }
 
 // What a worker does itself in a step: names, and what happens, for the page.
@@ -293,22 +200,22 @@ OrderedJson ReportToJson(const RunReport& report) {
   return {{"format", kReportFormat},
           {"label", label.empty() ? OrderedJson(nullptr) : OrderedJson(label)},
           {"settings", SettingsToJson(report.settings)},
-          {"tables", TablesToJson(report.settings.tables)},
+          {"tables", report.settings.tables},
           {"model_bytes", ModelBytesToJson(report.settings)},
-          {"environment", EnvironmentToJson(report.environment)},
+          {"environment", report.environment},
           {"versions", VersionsToJson()},
-          {"runs", RunsToJson(report.runs)},
-          {"curve", CurveToJson(report.curve)},
-          {"evaluations", EvaluationsToJson(report.evaluations)},
-          {"totals", TotalsToJson(report.totals)},
+          {"runs", report.runs},
+          {"curve", report.curve},
+          {"evaluations", report.evaluations},
+          {"totals", report.totals},
           {"phases", PhasesToJson(report.phases)},
           {"step_phases", StepPhasesToJson(report.phases.steps)},
-          {"checkpoints", CheckpointsToJson(report.checkpoints)},
-          {"rows", {{"digest", report.rows.digest}, {"count", report.rows.count}}},
-          {"workers", WorkersToJson(report.workers)},
+          {"checkpoints", FigureOrNull(report.checkpoints)},
+          {"rows", report.rows},
+          {"workers", report.workers},
           {"sharding", ShardingToJson(report.settings, report.sharding)},
-          {"shards", ShardsToJson(report.shards)},
-          {"table_loads", TableLoadsToJson(report.table_loads)},
+          {"shards", ListAsJson(report.shards, ShardToJson)},
+          {"table_loads", ListAsJson(report.table_loads, TableLoadToJson)},
           {"memory_plan",
            report.memory_plan ? NodePlanToJson(*report.memory_plan) : OrderedJson(nullptr)},
           {"prediction", PredictionToJson(report)}};

@@ -1,4 +1,5 @@
-// RunPrediction: what the cost model says of a run, for its report: predicted beside actual.
+// RunPrediction: what the cost model says of a run, and predicted beside actual, for its report
+// and for people at its end.
 //
 // Threads: pure, but for reading files.
 #pragma once
@@ -21,7 +22,7 @@ struct RunPrediction {
   std::string ids;          // IdsAreFrom
 };
 
-// Of a run of so many steps, over so many hosts. `goes_on`: it began with a saved model. kUsage if
+// Of a run of that many steps, over that many hosts. `goes_on`: it began with a saved model. kUsage if
 // the calibration or the access counts cannot be read or lack something.
 struct RunToPredict {
   uint32_t ps = 1;
@@ -40,10 +41,16 @@ Result<RunPrediction> PredictRun(const Settings& settings, const Plan& plan,
 // wire_bytes_per_step, hit_rate, phases_ms {data, merge, ...}, workers [{name, step_ms,
 // phases_ms}], ps_nodes [{name, rows_pulled, hit_rate, bytes, busy_ms}], tables [{name,
 // rows_pulled, hit_rate}]}, where each figure is {predicted, actual}, a step, and actual ones come
-// from the rest of the report. Times and phases are those of a median step (ActualSteps), of the
-// worker that wrote the report unless it is named. Of busy_ms the actual one has no threads of
-// ZeroMQ and RocksDB, which the predicted one has, but the tests that were made between steps. null
-// for a report without a prediction.
+// from the rest of the report. Times and phases are those of a median step, of the worker that
+// wrote the report unless it is named: the pull has what the means of the other phases leave of it.
+// Actual busy_ms leaves out threads of ZeroMQ and RocksDB and includes tests between steps;
+// predicted busy_ms does the opposite. null for a report without a prediction.
 nlohmann::ordered_json PredictionToJson(const RunReport& report);
+
+// "predicted / actual: step 12.3 / 11.9 ms, ...", a line for each worker and each PS node, and what
+// bounds the step. Of more than kMaxShownRanks ranks of a kind: the least, median and most. ""
+// without a prediction.
+inline constexpr size_t kMaxShownRanks = 8;
+std::string PredictionText(const RunReport& report);
 
 }  // namespace rowhouse

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/figures/figure_text.h"
+#include "launch/figures/json_members.h"
+#include "launch/figures/json_output.h"
 #include "launch/figures/page.h"
-#include "launch/figures/report_file.h"
 #include "launch/report/report.h"
 
 namespace rowhouse {
@@ -75,12 +76,6 @@ Result<StrategyCost> CostOf(const Json& json) {
   return cost;
 }
 
-// ---- Text ---------------------------------------------------------------------------------------
-
-OrderedJson OverNodesToJson(const StrategyCost::OverNodes& over) {
-  return {{"max", over.max}, {"max_over_mean", over.max_over_mean()}};
-}
-
 }  // namespace
 
 double StrategyCost::median_step_ms() const {
@@ -108,89 +103,51 @@ Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::strin
   return costs;
 }
 
-TextTable StrategyTable(const std::vector<StrategyCost>& costs) {
-  TextTable table = {.columns = {{.name = "strategy"},
-                                 {.name = "plan, max", .is_number = true},
-                                 {.name = "max/mean", .is_number = true},
-                                 {.name = "cache, max", .is_number = true},
-                                 {.name = "max/mean", .is_number = true},
-                                 {.name = "rows stored, max", .is_number = true},
-                                 {.name = "max/mean", .is_number = true},
-                                 {.name = "on a worker", .is_number = true},
-                                 {.name = "rows pulled a step, max", .is_number = true},
-                                 {.name = "max/mean", .is_number = true},
-                                 {.name = "bytes a step", .is_number = true},
-                                 {.name = "ms a step", .is_number = true},
-                                 {.name = "min..max", .is_number = true},
-                                 {.name = "rows digest"}},
-                     .rows = {}};
+FigureTable StrategyTable(const std::vector<StrategyCost>& costs) {
+  FigureTable table{.columns = {{"strategy", "strategy"},
+                                {"placed_bytes_max", "plan, max", BytesText},
+                                {"placed_bytes_max_over_mean", "max/mean", FixedText<3>},
+                                {"cache_bytes_max", "cache, max", BytesText},
+                                {"cache_bytes_max_over_mean", "max/mean", FixedText<3>},
+                                {"rows_stored_max", "rows stored, max", CountText},
+                                {"rows_stored_max_over_mean", "max/mean", FixedText<3>},
+                                {"worker_bytes", "on a worker", BytesText},
+                                {"rows_pulled_per_step_max", "rows pulled a step, max", CountText},
+                                {"rows_pulled_max_over_mean", "max/mean", FixedText<3>},
+                                {"wire_bytes_per_step", "bytes a step", BytesText},
+                                {"step_ms_median", "ms a step", FixedText<2>},
+                                {"", "min..max", FixedText<2>},
+                                {"step_ms_min"},
+                                {"step_ms_max"},
+                                {"repetitions"},
+                                {"", "rows digest"},
+                                {"rows_digest"},
+                                {"refused"}}};
   for (const StrategyCost& cost : costs) {
     if (!cost.refused.empty()) {
-      std::vector<std::string> row(table.columns.size(), "-");
+      FigureTable::Row& row = table.rows.emplace_back(table.columns.size(), kNoCell);
       row.front() = cost.name;
-      row.back() = "refused: " + cost.refused;
-      table.rows.push_back(std::move(row));
+      row[row.size() - 3] = "refused: " + cost.refused;
+      row.back() = cost.refused;
       continue;
     }
-    table.rows.push_back(
-        {cost.name, BytesText(cost.placed_bytes.max),
-         fmt::format("{:.3f}", cost.placed_bytes.max_over_mean()), BytesText(cost.cache_bytes.max),
-         fmt::format("{:.3f}", cost.cache_bytes.max_over_mean()), CountText(cost.rows_stored.max),
-         fmt::format("{:.3f}", cost.rows_stored.max_over_mean()),
-         cost.worker_bytes ? BytesText(*cost.worker_bytes) : "-", CountText(cost.rows_pulled.max),
-         fmt::format("{:.3f}", cost.rows_pulled.max_over_mean()), BytesText(cost.wire_bytes),
-         fmt::format("{:.2f}", cost.median_step_ms()),
-         fmt::format("{:.2f}..{:.2f}", cost.step_ms.front(), cost.step_ms.back()),
-         cost.digests[0]});
+    table.rows.push_back({cost.name, cost.placed_bytes.max, cost.placed_bytes.max_over_mean(),
+                          cost.cache_bytes.max, cost.cache_bytes.max_over_mean(),
+                          cost.rows_stored.max, cost.rows_stored.max_over_mean(),
+                          FigureOrNull(cost.worker_bytes), cost.rows_pulled.max,
+                          cost.rows_pulled.max_over_mean(), cost.wire_bytes, cost.median_step_ms(),
+                          fmt::format("{:.2f}..{:.2f}", cost.step_ms.front(), cost.step_ms.back()),
+                          cost.step_ms.front(), cost.step_ms.back(), cost.step_ms.size(),
+                          cost.digests[0], cost.digests[0], kNoCell});
   }
   return table;
 }
 
 std::string StrategyPage(const std::vector<StrategyCost>& costs) {
-  OrderedJson list = OrderedJson::array();
-  for (const StrategyCost& cost : costs) {
-    if (!cost.refused.empty()) {
-      list.push_back({{"name", cost.name}, {"refused", cost.refused}});
-      continue;
-    }
-    list.push_back({{"name", cost.name},
-                    {"placed_bytes", OverNodesToJson(cost.placed_bytes)},
-                    {"cache_bytes", OverNodesToJson(cost.cache_bytes)},
-                    {"rows_stored", OverNodesToJson(cost.rows_stored)},
-                    {"worker_bytes",
-                     cost.worker_bytes ? OrderedJson(*cost.worker_bytes) : OrderedJson(nullptr)},
-                    {"rows_pulled", OverNodesToJson(cost.rows_pulled)},
-                    {"wire_bytes", cost.wire_bytes},
-                    {"step_ms", cost.median_step_ms()},
-                    {"step_ms_min", cost.step_ms.front()},
-                    {"step_ms_max", cost.step_ms.back()},
-                    {"digest", cost.digests[0]}});
-  }
-  const Status same = CheckSameRows(costs);
-  return PageText("strategies", {{"strategies", list}, {"fault", same.message()}});
-}
-
-std::string StrategyCsv(const std::vector<StrategyCost>& costs) {
-  std::string text =
-      "strategy,placed_bytes_max,placed_bytes_max_over_mean,cache_bytes_max,"
-      "cache_bytes_max_over_mean,rows_stored_max,rows_stored_max_over_mean,worker_bytes,rows_"
-      "pulled_per_step_max,"
-      "rows_pulled_max_over_mean,wire_bytes_per_step,step_ms_median,step_ms_min,step_ms_max,"
-      "repetitions,rows_digest,refused\n";
-  for (const StrategyCost& cost : costs) {
-    if (!cost.refused.empty()) {
-      text += fmt::format("{},,,,,,,,,,,,,,,,{}\n", CsvText(cost.name), CsvText(cost.refused));
-      continue;
-    }
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},\n", CsvText(cost.name),
-        cost.placed_bytes.max, cost.placed_bytes.max_over_mean(), cost.cache_bytes.max,
-        cost.cache_bytes.max_over_mean(), cost.rows_stored.max, cost.rows_stored.max_over_mean(),
-        cost.worker_bytes ? fmt::format("{}", *cost.worker_bytes) : "", cost.rows_pulled.max,
-        cost.rows_pulled.max_over_mean(), cost.wire_bytes, cost.median_step_ms(),
-        cost.step_ms.front(), cost.step_ms.back(), cost.step_ms.size(), cost.digests[0]);
-  }
-  return text;
+  const FigureTable table = StrategyTable(costs);
+  return PageText("strategies", {{"strategies", TableAsJson(table)},
+                                 {"grid", TableAsGrid(table)},
+                                 {"fault", CheckSameRows(costs).message()}});
 }
 
 Status CheckSameRows(const std::vector<StrategyCost>& costs) {

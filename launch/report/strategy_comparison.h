@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/figures.h"
 
 namespace rowhouse {
 
@@ -40,15 +40,10 @@ struct StrategyCost {
 // a report, and for one without a step.
 Result<std::vector<StrategyCost>> ReadStrategyCosts(const std::vector<std::string>& paths);
 
-TextTable StrategyTable(const std::vector<StrategyCost>& costs);
+// Of a refused strategy JSON has only `strategy` and `refused`.
+FigureTable StrategyTable(const std::vector<StrategyCost>& costs);
 // An HTML page (launch/figures/page.h).
 std::string StrategyPage(const std::vector<StrategyCost>& costs);
-
-// RFC 4180 with \n: strategy, placed_bytes_max, placed_bytes_max_over_mean, cache_bytes_max,
-// cache_bytes_max_over_mean, rows_stored_max, rows_stored_max_over_mean, worker_bytes,
-// rows_pulled_per_step_max, rows_pulled_max_over_mean, wire_bytes_per_step, step_ms_median,
-// step_ms_min, step_ms_max, repetitions, rows_digest, refused.
-std::string StrategyCsv(const std::vector<StrategyCost>& costs);
 
 // OK if all runs ended with the same rows, as plans change no bit, and at least one was trained;
 // kInternal, naming two that differ, otherwise.

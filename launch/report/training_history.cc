@@ -1,22 +1,17 @@
 #include "launch/report/training_history.h"
 
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/json_text.h"
+#include "launch/figures/json_members.h"
 
 namespace rowhouse {
 namespace {
 
 using Json = nlohmann::json;
-
-Json FiniteNumber(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json FiniteNumber(const std::optional<double>& value) {
-  return value ? FiniteNumber(*value) : Json(nullptr);
-}
 
 double ToDouble(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
@@ -29,13 +24,6 @@ uint64_t DigestFromHex(const std::string& text) {
   uint64_t digest = 0;
   std::from_chars(text.data(), text.data() + text.size(), digest, 16);
   return digest;
-}
-
-Json ToJson(const RunReport::Run& run) {
-  return {{"first_step", run.first_step},  {"steps", run.steps},
-          {"samples", run.samples},        {"seconds", FiniteNumber(run.seconds)},
-          {"started_at", run.started_at},  {"data", run.data},
-          {"data_digest", run.data_digest}};
 }
 
 RunReport::Run RunFromJson(const Json& json) {
@@ -87,22 +75,25 @@ void TrainingHistory::DropAfter(uint64_t steps) {
 }
 
 std::string TrainingHistory::ToJsonText() const {
-  Json json = {{"format", 1},
-               {"runs", Json::array()},
-               {"curve", Json::array()},
-               {"evaluations", Json::array()}};
-  for (const RunReport::Run& run : runs) json["runs"].push_back(ToJson(run));
-  for (const RunReport::CurvePoint& point : curve) {
-    json["curve"].push_back(Json::array(
-        {point.step, point.epoch, FiniteNumber(point.loss), FiniteNumber(point.accuracy),
-         FiniteNumber(point.samples_per_second), FiniteNumber(point.learning_rate)}));
-  }
-  for (const RunReport::Evaluation& one : evaluations) {
-    json["evaluations"].push_back(
-        Json::array({one.step, one.samples, FiniteNumber(one.auc), FiniteNumber(one.logloss),
-                     FiniteNumber(one.accuracy), fmt::format("{:016x}", one.data_digest)}));
-  }
-  return DumpJson(json) + "\n";
+  const auto of_run = [](const RunReport::Run& run) {
+    return MEMBERS_AS_JSON(run, started_at, first_step, steps, samples, seconds, data, data_digest);
+  };
+  const auto list_of = [](const auto&... figures) {
+    return nlohmann::ordered_json::array({FigureOrNull(figures)...});
+  };
+  const auto of_point = [&](const RunReport::CurvePoint& point) {
+    return list_of(point.step, point.epoch, point.loss, point.accuracy, point.samples_per_second,
+                   point.learning_rate);
+  };
+  const auto of_evaluation = [&](const RunReport::Evaluation& one) {
+    return list_of(one.step, one.samples, one.auc, one.logloss, one.accuracy,
+                   fmt::format("{:016x}", one.data_digest));
+  };
+  return DumpJson(Json{{"format", 1},
+                       {"runs", ListAsJson(runs, of_run)},
+                       {"curve", ListAsJson(curve, of_point)},
+                       {"evaluations", ListAsJson(evaluations, of_evaluation)}}) +
+         "\n";
 }
 
 Result<TrainingHistory> TrainingHistory::FromJsonText(const std::string& text) {

@@ -13,7 +13,7 @@
 #include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "launch/figures/figure_text.h"
-#include "launch/report/prediction_text.h"
+#include "launch/report/run_prediction.h"
 #include "launch/run/process_end.h"
 #include "launch/settings/strategy_settings.h"
 #include "sharding/lab/planner/planner.h"

@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "common/durable_file.h"
-#include "launch/report/compare.h"
 #include "launch/report/report.h"
 #include "tests/testing/testing.h"
 
@@ -183,7 +182,7 @@ TEST_F(ComparisonTest, TheTableIsAlignedForATerminal) {
 }
 
 TEST_F(ComparisonTest, CsvHoldsEveryBitAndQuotesNames) {
-  EXPECT_EQ(ComparisonCsv(ThreeRuns()),
+  EXPECT_EQ(TableAsCsv(ComparisonTable(ThreeRuns())),
             "run,samples_per_second,test_auc,test_logloss,rows_bytes,of_plain,test_auc_ceiling,"
             "report\n"
             "plain,123456.7,0.79,0.45,4194304,1,0.8125,a/report.json\n"
@@ -218,7 +217,7 @@ TEST_F(ComparisonTest, ThePageHoldsCurvesFiguresAndDifferences) {
   const OrderedJson data = DataOf(ComparisonPage(runs));
   EXPECT_EQ(data["page"], "comparison");
   const OrderedJson& first = data["runs"][0];
-  EXPECT_EQ(first["name"], "<a> </script>");
+  EXPECT_EQ(first["run"], "<a> </script>");
   EXPECT_EQ(first["curve"].dump(), "[[10.0,0.5,9.0],[20.0,null,null]]");
   EXPECT_EQ(first["evaluations"].dump(), "[[10.0,0.5,0.9],[20.0,0.79,0.45]]");
   EXPECT_EQ(first["of_plain"], 0.25);
@@ -286,7 +285,7 @@ TEST_F(ComparisonTest, TheVerbPrintsTheTableAndWritesBothFiles) {
   const auto runs = Read({a, b});
   EXPECT_EQ(printed, ComparisonText(runs));
   EXPECT_EQ(ReadFile(dir_ / "out/x.html").value(), ComparisonPage(runs));
-  EXPECT_EQ(ReadFile(dir_ / "out/x.csv").value(), ComparisonCsv(runs));
+  EXPECT_EQ(ReadFile(dir_ / "out/x.csv").value(), TableAsCsv(ComparisonTable(runs)));
 }
 
 TEST_F(ComparisonTest, TheVerbRefusesToGuessAndToReplaceAReport) {

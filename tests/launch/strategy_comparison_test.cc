@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "common/durable_file.h"
-#include "launch/report/compare.h"
 #include "launch/report/comparison.h"
 #include "launch/report/report.h"
 #include "tests/testing/testing.h"
@@ -107,7 +106,7 @@ TEST_F(StrategyComparison, WhatNobodyMeasuredIsNoNumber) {
   const std::vector<StrategyCost> costs = Read({Write("1.json", report)});
   EXPECT_EQ(costs[0].worker_bytes, std::nullopt);
   EXPECT_THAT(TableAsText(StrategyTable(costs)), HasSubstr("1.600            -  "));
-  EXPECT_THAT(StrategyCsv(costs), HasSubstr("\nold,3072,1.5,4096,"));
+  EXPECT_THAT(TableAsCsv(StrategyTable(costs)), HasSubstr("\nold,3072,1.5,4096,"));
 }
 
 TEST_F(StrategyComparison, TheTableIsAlignedForATerminal) {
@@ -132,7 +131,7 @@ TEST_F(StrategyComparison, TheTableIsAlignedForATerminal) {
 
 TEST_F(StrategyComparison, CsvHoldsEveryBitAndTheReasons) {
   EXPECT_EQ(
-      StrategyCsv(Three()),
+      TableAsCsv(StrategyTable(Three())),
       "strategy,placed_bytes_max,placed_bytes_max_over_mean,cache_bytes_max,"
       "cache_bytes_max_over_mean,rows_stored_max,rows_stored_max_over_mean,worker_bytes,"
       "rows_pulled_per_step_max,"
@@ -145,10 +144,10 @@ TEST_F(StrategyComparison, CsvHoldsEveryBitAndTheReasons) {
 
 TEST_F(StrategyComparison, ThePageHoldsEveryFigureAndTheReasons) {
   const std::string page = StrategyPage(Three());
-  EXPECT_THAT(page, HasSubstr(R"({"name":"row_wise","placed_bytes":{"max":3072.0,)"
-                              R"("max_over_mean":1.5},"cache_bytes":{"max":4096.0,)"));
-  EXPECT_THAT(page, HasSubstr(R"("step_ms":4.5,"step_ms_min":4.0,"step_ms_max":5.0)"));
-  EXPECT_THAT(page, HasSubstr(R"({"name":"grid+bags","refused":"table \"t0\": no, not so"})"));
+  EXPECT_THAT(page, HasSubstr(R"({"strategy":"row_wise","placed_bytes_max":3072.0,)"
+                              R"("placed_bytes_max_over_mean":1.5,"cache_bytes_max":4096.0,)"));
+  EXPECT_THAT(page, HasSubstr(R"("step_ms_median":4.5,"step_ms_min":4.0,"step_ms_max":5.0)"));
+  EXPECT_THAT(page, HasSubstr(R"({"strategy":"grid+bags","refused":"table \"t0\": no, not so"})"));
   EXPECT_THAT(page, HasSubstr(R"("fault":"")"));
 }
 
@@ -192,7 +191,7 @@ TEST_F(StrategyComparison, TheVerbPrintsAndWritesAndThenSaysThatRowsDiffer) {
   const auto costs = Read({a, b});
   EXPECT_EQ(printed, TableAsText(StrategyTable(costs)));
   EXPECT_EQ(ReadFile(dir_ / "out/x.html").value(), StrategyPage(costs));
-  EXPECT_EQ(ReadFile(dir_ / "out/x.csv").value(), StrategyCsv(costs));
+  EXPECT_EQ(ReadFile(dir_ / "out/x.csv").value(), TableAsCsv(StrategyTable(costs)));
 }
 
 }  // namespace

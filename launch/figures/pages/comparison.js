@@ -6,7 +6,7 @@ function drawComparison({runs, differences, test_sets: testSets}) {
     .sort((a, b) => b.test_auc - a.test_auc)[0];
   const main = Page.begin("Comparison",
     runs.length === 1 ? "One training run" : `${count(runs.length)} training runs compared`,
-    best ? `Best test AUC: ${fixed(best.test_auc, 4)}, of ${best.name}` : "No run was tested");
+    best ? `Best test AUC: ${fixed(best.test_auc, 4)}, of ${best.run}` : "No run was tested");
   if (testSets) {
     main.append(el("div", "notice", testSets[0].toUpperCase() + testSets.slice(1) + "."));
   }
@@ -17,9 +17,9 @@ function drawComparison({runs, differences, test_sets: testSets}) {
      {name: "samples/s", number: true}, {name: "bytes of rows", number: true},
      {name: "of plain tables", number: true}, {name: "report"}],
     runs.map((run) => {
-      return [run.name + (run.was_stopped ? " (stopped)" : ""), dash(run.test_auc, 4),
+      return [run.run + (run.was_stopped ? " (stopped)" : ""), dash(run.test_auc, 4),
               dash(run.test_auc_ceiling, 4), dash(run.test_logloss, 4), dash(Page.meanAtEnd(run.curve)[0], 4),
-              count(run.samples_per_second), bytes(run.rows_bytes), dash(run.of_plain, 4), run.path];
+              count(run.samples_per_second), bytes(run.rows_bytes), dash(run.of_plain, 4), run.report];
     })));
   main.append(el("p", "muted",
     "Test figures are those of the last evaluation; the final training loss is the mean of the last " +
@@ -33,7 +33,7 @@ function drawComparison({runs, differences, test_sets: testSets}) {
   const range = steps.length ? [steps.reduce((a, b) => Math.min(a, b)),
                                 steps.reduce((a, b) => Math.max(a, b))] : null;
   const of = (list, place) => runs.map((run) => ({
-    name: run.name, isDots: list === "evaluations",
+    name: run.run, isDots: list === "evaluations",
     points: (list === "curve" ? Page.wholeIntervals(run.curve) : run[list]).map(
       (point) => [point[0], point[place]]),
   }));
@@ -55,11 +55,11 @@ function drawComparison({runs, differences, test_sets: testSets}) {
     for (const run of runs) {
       if (!isNumber(run.test_auc_ceiling)) continue;
       const names = levels.get(run.test_auc_ceiling) || [];
-      levels.set(run.test_auc_ceiling, [...names, run.name]);
+      levels.set(run.test_auc_ceiling, [...names, run.run]);
     }
     Charts.points(
       Page.panel(grid, "Left is smaller, up is better", "", true),
-      sized.map((run) => ({name: run.name, x: run.rows_bytes, y: run.test_auc})),
+      sized.map((run) => ({name: run.run, x: run.rows_bytes, y: run.test_auc})),
       [...levels].map(([y, names]) => (
         {name: levels.size === 1 ? "ceiling" : "ceiling of " + names.join(", "), y})),
       {xName: "bytes of rows", yName: "test AUC", xFormat: bytes,
@@ -73,6 +73,6 @@ function drawComparison({runs, differences, test_sets: testSets}) {
     return;
   }
   main.append(table(
-    [{name: "setting"}, ...runs.map((run) => ({name: run.name, code: false}))],
+    [{name: "setting"}, ...runs.map((run) => ({name: run.run, code: false}))],
     differences.map((one) => [one.name, ...one.values.map((value) => value || "\"\"")])));
 }

@@ -1,8 +1,9 @@
 // Predicted beside actual, from reports made up: many ranks, few steps, figures that nobody knows.
-#include "launch/report/prediction_text.h"
+#include "launch/report/run_prediction.h"
 
 #include <nlohmann/json.hpp>
 
+#include "launch/report/report.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 
