@@ -1,5 +1,7 @@
 // ClusterOf: see workload_of_run.h. The flags of plan that describe a cluster are declared here.
 #include "launch/command_line/verb_flags.h"
+#include "launch/prediction/lab_run.h"
+#include "launch/prediction/plan_of_run.h"
 #include "launch/prediction/workload_of_run.h"
 #include "sharding/lab/cost/worker_memory.h"
 
@@ -7,48 +9,24 @@ namespace rowhouse {
 namespace {
 
 REGISTER_MEMBER(
-    AddVerbFlag({.name = "workers",
-                 .verbs = kPlan,
-                 .help = "Workers of the cluster that is predicted",
-                 .default_text = "1",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "hosts",
-                 .verbs = kPlan,
-                 .help = "Hosts that PS nodes and workers of a prediction are dealt to in turn",
-                 .default_text = "1",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "cores_per_host",
-                 .verbs = kPlan,
-                 .help = "Cores of each host of a prediction; 0: as calibrated",
-                 .default_text = "0",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "network_gbits",
-                 .verbs = kPlan,
-                 .help = "Gbit/s of each host's network, each way, of a prediction; 0: loopback",
-                 .default_text = "0",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "round_trip_us",
-                 .verbs = kPlan,
-                 .help = "Microseconds of a round trip between hosts of a prediction",
-                 .default_text = "0",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "ps_memory_mb",
-                 .verbs = kPlan,
-                 .help = "Most memory of a PS node for cached rows in a prediction, MiB; caches of "
-                         "more than it leaves are predicted as large as that; 0: any",
-                 .default_text = "0",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "ps_disk_mb",
-                 .verbs = kPlan,
-                 .help = "Most disk of a PS node for rows and state in a prediction, MiB; 0: any",
-                 .default_text = "0",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "worker_memory_mb",
-                 .verbs = kPlan,
-                 .help = "Most memory of a worker for rows and dense layers in a prediction, MiB; "
-                         "0: an equal part of its host's",
-                 .default_text = "0",
-                 .section = kLabSection}));
+    AddLabFlag("workers", "Workers of the cluster that is predicted", "1") &&
+    AddLabFlag("hosts", "Hosts that PS nodes and workers of a prediction are dealt to in turn",
+               "1") &&
+    AddLabFlag("cores_per_host", "Cores of each host of a prediction; 0: as calibrated", "0") &&
+    AddLabFlag("network_gbits",
+               "Gbit/s of each host's network, each way, of a prediction; 0: loopback", "0") &&
+    AddLabFlag("round_trip_us", "Microseconds of a round trip between hosts of a prediction",
+               "0") &&
+    AddLabFlag("ps_memory_mb",
+               "Most memory of a PS node for cached rows in a prediction, MiB; caches of "
+               "more than it leaves are predicted as large as that; 0: any",
+               "0") &&
+    AddLabFlag("ps_disk_mb",
+               "Most disk of a PS node for rows and state in a prediction, MiB; 0: any", "0") &&
+    AddLabFlag("worker_memory_mb",
+               "Most memory of a worker for rows and dense layers in a prediction, MiB; "
+               "0: an equal part of its host's",
+               "0"));
 
 }  // namespace
 
@@ -62,21 +40,25 @@ ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_pe
   return cluster;
 }
 
-Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line) {
-  if (settings.cluster.ps == 0 && settings.cluster.ps_endpoints.empty()) {
+Status CheckNodes(const ClusterSettings& cluster) {
+  if (cluster.ps == 0 && cluster.ps_endpoints.empty()) {
     return UsageError("--ps=0 leaves nobody to hold the rows; say --ps=1 or more");
   }
-  if (settings.cluster.ps_per_host > 0) {
-    return UsageError("--ps_per_host={}: say --ps=N, the PS nodes of all hosts together",
-                      settings.cluster.ps_per_host);
+  if (cluster.ps_per_host > 0) {
+    return UsageError(
+        "--ps_per_host={}: how many hosts there will be is not known here; say --ps=N, the PS "
+        "nodes of all hosts together",
+        cluster.ps_per_host);
   }
+  return OkStatus();
+}
+
+Result<ClusterShape> ClusterOf(const Settings& settings, const CommandLine& command_line) {
+  RETURN_IF_ERROR(CheckNodes(settings.cluster));
   constexpr uint32_t kMaxRanks = 1 << 16;
   constexpr uint64_t kMaxMib = uint64_t{1} << 40;
-  const auto ps =
-      settings.cluster.ps > 0
-          ? static_cast<uint32_t>(settings.cluster.ps)
-          : std::max<uint32_t>(1, static_cast<uint32_t>(settings.cluster.ps_endpoints.size()));
-  ClusterShape cluster = ClusterOf(settings, ps, settings.cluster.shards, 1);
+  ClusterShape cluster =
+      ClusterOf(settings, PsNodesOf(settings.cluster), settings.cluster.shards, 1);
   const auto ranks = [](uint32_t least) { return WholeValue<uint32_t>(least, kMaxRanks); };
   RETURN_IF_ERROR(ReadFlag(command_line, "workers", ranks(1), &cluster.workers));
   RETURN_IF_ERROR(ReadFlag(command_line, "hosts", ranks(1), &cluster.hosts));

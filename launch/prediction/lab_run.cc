@@ -8,7 +8,7 @@
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
 #include "launch/prediction/plan_of_run.h"
-#include "launch/prediction/traced_workload.h"
+#include "launch/prediction/workload_of_run.h"
 #include "launch/settings/strategy_settings.h"
 #include "sharding/lab/traffic/cache_shares.h"
 
@@ -85,9 +85,7 @@ Result<LabRun> LabRunOf(const CommandLine& command_line, const Settings& setting
   RETURN_IF_ERROR(CheckTablesAreSaid(command_line, settings));
   LabRun run;
   run.settings = settings;
-  if (!settings.sharding.access_counts.empty()) {
-    ASSIGN_OR_RETURN(run.accesses, ReadAccessCounts(settings.sharding.access_counts));
-  }
+  ASSIGN_OR_RETURN(run.accesses, GivenAccessCounts(settings));
   const std::string trace = command_line.Value(kTraceFlag);
   run.ids = IdsAreFrom(settings, !trace.empty());
   ASSIGN_OR_RETURN(run.cluster, ClusterOf(settings, command_line));

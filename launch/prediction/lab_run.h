@@ -5,9 +5,11 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/command_line/command_line.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/prediction/machine_of_run.h"
 #include "launch/prediction/workload_of_run.h"
 #include "launch/settings/settings.h"
@@ -15,6 +17,16 @@
 #include "sharding/plans/access_counts.h"
 
 namespace rowhouse {
+
+// Declares a flag of `plan` under the heading of the sharding lab, at namespace scope.
+inline bool AddLabFlag(std::string_view name, std::string_view help,
+                       std::string_view default_text = {}) {
+  return AddVerbFlag({.name = name,
+                      .verbs = kPlan,
+                      .help = help,
+                      .default_text = default_text,
+                      .section = kLabSection});
+}
 
 struct LabRun {
   Settings settings;

@@ -1,6 +1,6 @@
 #include "launch/prediction/machine_of_run.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/median.h"
+#include "launch/figures/figure_text.h"
 #include "launch/hosts/host_facts.h"
 #include "sharding/rows/optimizer.h"
 #include "worker/dense/dense_optimizer.h"
@@ -19,21 +20,15 @@
 namespace rowhouse {
 namespace {
 
-// A calibration of which more than one kernel in so many scatters is warned about.
+// A calibration of which more than one kernel in kMaxBusy scatters is warned about.
 constexpr size_t kMaxBusy = 5;
+
+constexpr size_t kMaxNamed = 4;  // kernels in a warning
 
 Result<Machine> ReadMachine(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(const JsonText json, ReadJsonText(text));
   return Machine::FromJson(json.value);
-}
-
-// "merge", "merge, pull and 3 others".
-std::string NamesText(const std::vector<std::string>& names) {
-  constexpr size_t kMax = 4;
-  const size_t told = std::min(kMax, names.size());
-  const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + told, ", "));
-  return told == names.size() ? text : text + fmt::format(" and {} others", names.size() - told);
 }
 
 // In what this host is another than the calibrated one; "": in nothing.
@@ -154,12 +149,12 @@ std::string StandIn(const std::string& path, Machine* machine) {
     for (const std::string& name : names) machine->kernels[name] = *KernelFor(typical, name);
   }
   std::string why;
-  if (!lacking.empty()) why = fmt::format("lacks {}", NamesText(lacking));
+  if (!lacking.empty()) why = fmt::format("lacks {}", NamesText(lacking, kMaxNamed));
   if (!scattered.empty()) {
     why += fmt::format(
         "{}was measured beside other work: samples are spread by more than {:.0f} % "
         "of {}",
-        why.empty() ? "" : " and ", 100 * kRefusedSpread, NamesText(scattered));
+        why.empty() ? "" : " and ", 100 * kRefusedSpread, NamesText(scattered, kMaxNamed));
   }
   if (why.empty()) return "";
   return fmt::format(
@@ -232,10 +227,6 @@ Result<CalibratedMachine> MachineOf(const std::string& given) {
   }
   return TypicalHere(
       fmt::format("{}: {}; times are those of a typical server", path, machine.status().message()));
-}
-
-Result<CalibratedMachine> MachineOf(const CommandLine& command_line) {
-  return MachineOf(command_line.Value("calibration"));
 }
 
 }  // namespace rowhouse

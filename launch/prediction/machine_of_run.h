@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "launch/command_line/command_line.h"
 #include "sharding/lab/cost/machine.h"
 
 namespace rowhouse {
@@ -26,7 +25,6 @@ struct CalibratedMachine {
 // stand in for kernels that are missing because the calibration was cut off, or whose samples
 // differ too much (kRefusedSpread).
 Result<CalibratedMachine> MachineOf(const std::string& path);
-Result<CalibratedMachine> MachineOf(const CommandLine& command_line);
 
 // The machine, with typical factors where it lacks a constant "in_step_..." (InStep): phases take
 // longer in a step than their kernels, and calibration measures only the factors of phases.

@@ -9,7 +9,7 @@
 
 #include "common/counted.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/figures.h"
 #include "launch/prediction/id_counting.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/prediction/workload_of_run.h"
@@ -100,13 +100,12 @@ OrderedJson MemoryToJson(const MemoryEstimate& memory) {
 
 std::string NodeBytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
 
-TextTable PartsTable(const NodePlan::Node& node) {
+FigureTable PartsTable(const NodePlan::Node& node) {
   const MemoryEstimate& memory = node.memory;
-  TextTable table = {
-      .columns = {{.name = "memory"}, {.name = "bytes", .is_number = true}, {.name = ""}},
-      .rows = {}};
-  const auto add = [&](const std::string& name, uint64_t bytes, const std::string& what) {
-    table.rows.push_back({name, NodeBytes(bytes), what});
+  FigureTable table{
+      .columns = {{.title = "memory"}, {.title = "bytes", .text = BytesText}, {.title = " "}}};
+  const auto add = [&](const char* name, uint64_t bytes, const std::string& what) {
+    table.rows.push_back({name, bytes, what});
   };
   add("process", memory.process, "code, libraries, RocksDB without rows");
   add("cached rows", memory.records,
@@ -138,13 +137,8 @@ Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touch
   if (touched_rows != "all" && touched_rows != "run") {
     return UsageError("--touched_rows={}: expected all or run", touched_rows);
   }
-  const auto endpoints = static_cast<uint32_t>(settings.cluster.ps_endpoints.size());
-  const uint32_t nodes = settings.cluster.ps > 0 ? static_cast<uint32_t>(settings.cluster.ps)
-                                                 : std::max(1u, endpoints);
-  std::optional<AccessCounts> counts;
-  if (!settings.sharding.access_counts.empty()) {
-    ASSIGN_OR_RETURN(counts, ReadAccessCounts(settings.sharding.access_counts));
-  }
+  const uint32_t nodes = PsNodesOf(settings.cluster);
+  ASSIGN_OR_RETURN(const auto counts, GivenAccessCounts(settings));
   const AccessCounts* const accesses = counts ? &*counts : nullptr;
   ASSIGN_OR_RETURN(const Plan plan,
                    PlanOf(settings, nodes, settings.cluster.shards, accesses, /*workers=*/nodes));
@@ -235,36 +229,34 @@ OrderedJson NodePlanToJson(const NodePlan& plan) {
 std::string NodePlanText(const NodePlan& plan) {
   const NodePlan::Node& node = plan.fullest();
   const size_t number = static_cast<size_t>(&node - plan.nodes.data());
-  std::string text =
-      fmt::format("PS node {} of {}, with {}, once it has touched {} of its {} rows:\n\n", number,
-                  plan.nodes.size(), Counted(plan.workers, "worker"), CountText(node.touched_rows),
-                  CountText(node.rows));
-  text += TableAsText(PartsTable(node));
-  const auto line = [](const std::string& name, const std::string& value) {
-    return fmt::format("{:<34}{}\n", name, value);
-  };
-  text += "\n" + line("peak memory of its process:", NodeBytes(node.memory.total()));
+  Figures figures;
+  figures.Say("PS node {} of {}, with {}, once it has touched {} of its {} rows:\n\n", number,
+              plan.nodes.size(), Counted(plan.workers, "worker"), CountText(node.touched_rows),
+              CountText(node.rows));
+  figures.Add(PartsTable(node));
+  figures.Append("\n");
+  figures.Line("peak memory of its process:", NodeBytes(node.memory.total()));
   if (plan.memory_limit_bytes > 0) {
-    text +=
-        line("with memory_limit_mb:",
-             fmt::format("{}, {} of it for requests; without it the peak were {}",
-                         NodeBytes(plan.memory_limit_bytes), NodeBytes(plan.request_limit_bytes),
-                         NodeBytes(node.memory_without_limit)));
+    figures.Line(
+        "with memory_limit_mb:",
+        fmt::format("{}, {} of it for requests; without it the peak were {}",
+                    NodeBytes(plan.memory_limit_bytes), NodeBytes(plan.request_limit_bytes),
+                    NodeBytes(node.memory_without_limit)));
   }
-  if (!node.refusal.empty()) text += "it would refuse the run: " + node.refusal + "\n";
-  text += line("its files:",
+  if (!node.refusal.empty()) figures.Append("it would refuse the run: " + node.refusal + "\n");
+  figures.Line("its files:",
                node.disk.compacted == 0
                    ? "none"
                    : fmt::format("{} compacted, for {} of records; {} at most while it trains",
                                  NodeBytes(node.disk.compacted), NodeBytes(node.disk.records),
                                  NodeBytes(node.disk.peak)));
   if (node.disk.log > 0) {
-    text += line("its log of pushes:",
+    figures.Line("its log of pushes:",
                  fmt::format("{} at most, unless syncing a lap's rows takes longer than the lap",
                              NodeBytes(node.disk.log)));
   }
   if (node.disk.checkpoints > 0) {
-    text += line("files held by checkpoints:",
+    figures.Line("files held by checkpoints:",
                  fmt::format("{} more at most", NodeBytes(node.disk.checkpoints)));
   }
   if (plan.nodes.size() > 1) {
@@ -273,11 +265,11 @@ std::string NodePlanText(const NodePlan& plan) {
       memory += one.memory.total();
       disk += one.disk.peak + one.disk.log + one.disk.checkpoints;
     }
-    text +=
-        line(fmt::format("all {} PS nodes:", plan.nodes.size()),
-             fmt::format("{} of memory, {} of disk at most", NodeBytes(memory), NodeBytes(disk)));
+    figures.Line(
+        fmt::format("all {} PS nodes:", plan.nodes.size()),
+        fmt::format("{} of memory, {} of disk at most", NodeBytes(memory), NodeBytes(disk)));
   }
-  return text;
+  return FiguresAsText(figures);
 }
 
 }  // namespace rowhouse

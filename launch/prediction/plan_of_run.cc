@@ -133,15 +133,11 @@ Result<Plan> PlanOfStrategies(const Settings& settings, uint32_t nodes, uint32_t
                       .capacities = {},
                       .accesses = measured};
   ASSIGN_OR_RETURN(options.capacities, CapacitiesOfShards(settings, nodes, shards_per_node));
-  AccessCounts accesses;
-  if (measured == nullptr && !settings.sharding.access_counts.empty()) {
-    ASSIGN_OR_RETURN(accesses, ReadAccessCounts(settings.sharding.access_counts));
-    options.accesses = &accesses;
-  } else if (measured == nullptr) {
-    if (std::optional<AccessCounts> known = GeneratedAccesses(settings)) {
-      accesses = std::move(*known);
-      options.accesses = &accesses;
-    }
+  std::optional<AccessCounts> known;
+  if (measured == nullptr) {
+    ASSIGN_OR_RETURN(known, GivenAccessCounts(settings));
+    if (!known) known = GeneratedAccesses(settings);
+    if (known) options.accesses = &*known;
   }
   options.lookups = LookupsOfTables(settings);
   if (options.accesses == nullptr) RETURN_IF_ERROR(CheckNeedsNoCounts(settings));
@@ -168,6 +164,19 @@ Result<AccessCounts> ReadAccessCounts(const std::string& path, const std::string
   if (counts.ok()) return counts;
   return UsageError("{}: {}; rowhouse plan --count_ids --out=FILE makes them", given,
                     counts.status().message());
+}
+
+Result<std::optional<AccessCounts>> GivenAccessCounts(const Settings& settings) {
+  std::optional<AccessCounts> counts;
+  if (const std::string& path = settings.sharding.access_counts; !path.empty()) {
+    ASSIGN_OR_RETURN(counts, ReadAccessCounts(path));
+  }
+  return counts;
+}
+
+uint32_t PsNodesOf(const ClusterSettings& cluster) {
+  if (cluster.ps > 0) return static_cast<uint32_t>(cluster.ps);
+  return std::max(1u, static_cast<uint32_t>(cluster.ps_endpoints.size()));
 }
 
 Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,

@@ -4,6 +4,8 @@
 // Threads: pure, but for reading files.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,12 @@ Status CheckPlanOfRun(const Settings& settings, const Plan& plan, uint32_t shard
 Result<PlanFile> ReadPlanOf(const Settings& settings);
 Result<AccessCounts> ReadAccessCounts(const std::string& path,
                                       const std::string& flag = "access_counts");
+
+// Those that access_counts names, if any.
+Result<std::optional<AccessCounts>> GivenAccessCounts(const Settings& settings);
+
+// PS nodes that ps or ps_endpoints give; 1 if neither does.
+uint32_t PsNodesOf(const ClusterSettings& cluster);
 
 // What the plan moves in a step of so many workers, by `accesses`, or else by the counts that
 // access_counts names, if any; kUsage for a file of counts that cannot be read.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/counted.h"
+#include "launch/figures/figure_text.h"
 #include "sharding/plans/reuse_sampler.h"
 #include "worker/embedding/embedding.h"
 
@@ -49,6 +50,29 @@ Result<size_t> FeatureNamed(const TraceReader& trace, const std::string& name,
       trace, fmt::format("its table \"{}\" is no table of the model, nor the number of one, 0 to "
                          "{}",
                          name, model.features.size() - 1));
+}
+
+// Which feature of the model each table of the trace is: those of a recorded trace are the model's,
+// with their rows; those of a text have the names of the model's tables, or their numbers from 0.
+// kUsage, naming what differs.
+Result<std::vector<size_t>> FeaturesOfTrace(const TraceReader& trace,
+                                            const EmbeddingTables& model) {
+  const std::vector<TraceTable>& tables = trace.tables();
+  std::vector<size_t> features(tables.size());
+  const std::string form = trace.form();
+  if (form == "recorded") RETURN_IF_ERROR(CheckRecorded(trace, model));
+  for (size_t t = 0; t < tables.size(); ++t) features[t] = t;
+  if (form != "text") return features;
+  std::vector<bool> is_taken(model.features.size());
+  for (size_t t = 0; t < tables.size(); ++t) {
+    ASSIGN_OR_RETURN(features[t], FeatureNamed(trace, tables[t].name, model));
+    if (is_taken[features[t]]) {
+      return OfAnotherConfig(trace, fmt::format("its table \"{}\" is named in two ways",
+                                                model.features[features[t]].table.name));
+    }
+    is_taken[features[t]] = true;
+  }
+  return features;
 }
 
 // What follows a physical table's rows through a trace.
@@ -146,7 +170,7 @@ Result<std::vector<double>> SampledShares(const TraceReader& trace,
     if (sampled < 1.0 && !TableKinds().DeclarationOf(feature.table.kind).has_row_for_each_id) {
       return UsageError(
           "it has a sample of the ids of table \"{}\", whose kind is {} now and has no "
-          "row for each id; record it anew with --record_ids_share=1",
+          "row for each id; record it again with --record_ids_share=1",
           feature.table.name, feature.table.kind);
     }
     for (const TableId part : feature.parts) shares[Raw(part)] = sampled;
@@ -230,17 +254,9 @@ Result<TraceSummary> Summarise(TraceReader& trace, const EmbeddingTables& model,
   return summary;
 }
 
-// "table a", "tables a, b and 7 more".
+// "table a", "tables a, b and 7 others".
 std::string TableNamesText(const std::vector<std::string>& names) {
-  constexpr size_t kMax = 5;
-  std::string text = names.size() == 1 ? "table " : "tables ";
-  const size_t named = std::min(kMax, names.size());
-  for (size_t i = 0; i < named; ++i) {
-    const bool is_last = i + 1 == names.size();
-    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
-  }
-  if (names.size() > named) text += fmt::format(" and {} more", names.size() - named);
-  return text;
+  return (names.size() == 1 ? "table " : "tables ") + NamesText(names, /*most=*/5);
 }
 
 }  // namespace
@@ -270,26 +286,6 @@ double FittedZipfExponent(const std::vector<TableAccesses::Row>& hottest) {
     (of_law < share ? low : high) = middle;
   }
   return low;
-}
-
-Result<std::vector<size_t>> FeaturesOfTrace(const TraceReader& trace,
-                                            const EmbeddingTables& model) {
-  const std::vector<TraceTable>& tables = trace.tables();
-  std::vector<size_t> features(tables.size());
-  const std::string form = trace.form();
-  if (form == "recorded") RETURN_IF_ERROR(CheckRecorded(trace, model));
-  for (size_t t = 0; t < tables.size(); ++t) features[t] = t;
-  if (form != "text") return features;
-  std::vector<bool> is_taken(model.features.size());
-  for (size_t t = 0; t < tables.size(); ++t) {
-    ASSIGN_OR_RETURN(features[t], FeatureNamed(trace, tables[t].name, model));
-    if (is_taken[features[t]]) {
-      return OfAnotherConfig(trace, fmt::format("its table \"{}\" is named in two ways",
-                                                model.features[features[t]].table.name));
-    }
-    is_taken[features[t]] = true;
-  }
-  return features;
 }
 
 Result<TraceSummary> ReadTraceSummary(const std::string& path, const EmbeddingTables& tables,

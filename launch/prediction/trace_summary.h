@@ -61,11 +61,6 @@ struct TraceSummary {
 Result<TraceSummary> ReadTraceSummary(const std::string& path, const EmbeddingTables& tables,
                                       const TraceOptions& options = {});
 
-// Which feature of the model each table of the trace is: those of a recorded trace are the model's,
-// with their rows; those of a text have the names of the model's tables, or their numbers from 0.
-// kUsage, naming what differs.
-Result<std::vector<size_t>> FeaturesOfTrace(const TraceReader& trace, const EmbeddingTables& model);
-
 // Plain tables for a trace whose model is not known: as many rows as ids need, of 16 floats. Reads
 // the trace once, unless it says how many rows there are. Errors as ReadTraceSummary.
 Result<EmbeddingTables> TablesOfTrace(const std::string& path);

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "launch/figures/figure_text.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/json_members.h"
 
 namespace rowhouse {
 namespace {
@@ -50,26 +49,29 @@ StepShape StepShapeOf(const Settings& settings, uint32_t workers) {
   return step;
 }
 
-std::string TrafficText(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic) {
-  TextTable table = {.columns = {{.name = "table"},
-                                 {.name = "lookups", .is_number = true},
-                                 {.name = "distinct rows", .is_number = true},
-                                 {.name = "merged rows", .is_number = true},
-                                 {.name = "bags", .is_number = true},
-                                 {.name = "less"},
-                                 {.name = "pool_on"}},
-                     .rows = {}};
-  double planned = 0;
+FigureTable TrafficTable(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic) {
+  FigureTable table{.columns = {{"name", "table"},
+                                {"lookups", "lookups", CountText},
+                                {"distinct_rows", "distinct rows", CountText},
+                                {"by_rows", "merged rows", BytesText},
+                                {"by_bags", "bags", BytesText},
+                                {"", "less"},
+                                {"pool_on", "pool_on"}}};
   for (const TableTraffic& one : traffic) {
     const bool can_pool = one.refusal.empty();
-    planned += one.planned();
-    table.rows.push_back({NameOf(tables, one), CountText(one.lookups), CountText(one.distinct_rows),
-                          BytesText(one.by_rows), can_pool ? BytesText(one.by_bags) : "-",
+    table.rows.push_back({NameOf(tables, one), one.lookups, one.distinct_rows, one.by_rows,
+                          FigureOrNull(can_pool ? std::optional(one.by_bags) : std::nullopt),
                           can_pool && one.by_bags < one.by_rows ? "bags" : "rows",
                           one.pools_on_shards ? "shards" : "workers"});
   }
+  return table;
+}
+
+std::string TrafficText(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic) {
+  double planned = 0;
+  for (const TableTraffic& one : traffic) planned += one.planned();
   return fmt::format("Bytes a step between workers and shards, estimated: {} as planned\n\n{}",
-                     BytesText(planned), TableAsText(table));
+                     BytesText(planned), TableAsText(TrafficTable(tables, traffic)));
 }
 
 std::string TrafficHints(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic) {
@@ -89,22 +91,6 @@ std::string TrafficHints(const EmbeddingTables& tables, const std::vector<TableT
   }
   return Hint(to_rows, "bags", bags_of_pooled, "merged rows", rows_of_pooled, "workers") +
          Hint(to_bags, "merged rows", rows_of_pulled, "bags", bags_of_pulled, "shards");
-}
-
-nlohmann::ordered_json TrafficToJson(const EmbeddingTables& tables,
-                                     const std::vector<TableTraffic>& traffic) {
-  using OrderedJson = nlohmann::ordered_json;
-  OrderedJson list = OrderedJson::array();
-  for (const TableTraffic& one : traffic) {
-    list.push_back(
-        {{"name", NameOf(tables, one)},
-         {"pool_on", one.pools_on_shards ? "shards" : "workers"},
-         {"lookups", one.lookups},
-         {"distinct_rows", one.distinct_rows},
-         {"by_rows", one.by_rows},
-         {"by_bags", one.refusal.empty() ? OrderedJson(one.by_bags) : OrderedJson(nullptr)}});
-  }
-  return list;
 }
 
 }  // namespace rowhouse

@@ -2,10 +2,10 @@
 // functions.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "launch/figures/figures.h"
 #include "launch/settings/settings.h"
 #include "sharding/lab/traffic/step_traffic.h"
 
@@ -15,18 +15,15 @@ namespace rowhouse {
 // are not read, bags of one id, all ids alike. Requires settings that are Complete().
 StepShape StepShapeOf(const Settings& settings, uint32_t workers);
 
-// A line for each table: lookups and distinct rows a step, bytes by merged rows and by bags, the
-// smaller of the two, and the plan's choice.
+// For each table lookups and distinct rows a step, bytes by merged rows and by bags, the smaller of
+// the two, and the plan's choice. As JSON [{name, lookups, distinct_rows, by_rows, by_bags,
+// pool_on}]; by_bags is null if shards cannot pool.
+FigureTable TrafficTable(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
 std::string TrafficText(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
 
 // Up to two lines, on tables for which another pool_on moves less: one on tables that shards pool
 // although merged rows are fewer bytes, and one on tables that workers pool although bags are less
 // than half the bytes. "" if there are none.
 std::string TrafficHints(const EmbeddingTables& tables, const std::vector<TableTraffic>& traffic);
-
-// [{name, pool_on, lookups, distinct_rows, by_rows, by_bags}]; by_bags is null if shards cannot
-// pool.
-nlohmann::ordered_json TrafficToJson(const EmbeddingTables& tables,
-                                     const std::vector<TableTraffic>& traffic);
 
 }  // namespace rowhouse

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "launch/command_line/command_line.h"
+#include "launch/prediction/trace_summary.h"
 #include "launch/settings/settings.h"
 #include "sharding/lab/cost/machine.h"
 #include "sharding/lab/traffic/workload.h"
@@ -17,9 +18,19 @@ namespace rowhouse {
 // or else evenly spread. Steps are those of a run from the start, if the data's size is known.
 // Requires settings that are Complete() and Validate()d.
 Result<Workload> WorkloadOf(const Settings& settings, const AccessCounts* accesses = nullptr);
-// For so many workers; the other one is for one.
+// For that many workers; the other one is for one.
 Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
                             const AccessCounts* accesses = nullptr);
+
+// The workload of a run whose ids a trace knows: lookups, bags, distributions and miss ratios are
+// those of the trace. `summary`: of a trace read with the tables of the settings. Its step should
+// have the samples of the settings' step: distinct rows of a step, and with them miss ratios,
+// follow from it. Errors as WorkloadOf.
+Result<Workload> TracedWorkload(const Settings& settings, uint32_t workers,
+                                const TraceSummary& summary);
+
+// How a trace's lookups of a table are spread; a row of a sampled table stands for several.
+IdDistribution TracedDistribution(const TracedTable& table, const TableAccesses& accesses);
 
 // Workload::storage: how the PS nodes of such a run keep its rows.
 StorageShape StorageOf(const Settings& settings);
@@ -28,9 +39,12 @@ StorageShape StorageOf(const Settings& settings);
 // "ids taken as evenly spread: give --access_counts or --trace".
 std::string IdsAreFrom(const Settings& settings, bool has_trace);
 
-// So many PS nodes, shards and workers on one host, with the threads of the settings.
+// That many PS nodes, shards and workers on one host, with the threads of the settings.
 ClusterShape ClusterOf(const Settings& settings, uint32_t ps, uint32_t shards_per_ps,
                        uint32_t workers);
+
+// kUsage for 0 PS nodes, and for ps_per_host, as no hosts are known before a run.
+Status CheckNodes(const ClusterSettings& cluster);
 
 // ps (1 unless given), shards, threads of the settings; workers (1 unless given), limits and
 // network of the flags of plan: --workers, --hosts, --cores_per_host, --network_gbits,

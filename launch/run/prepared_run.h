@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/prediction/node_plan.h"
+#include "launch/prediction/auto_plan.h"
+#include "launch/report/training_history.h"
 #include "launch/run/run_data.h"
 #include "launch/run/run_start.h"
 #include "launch/run/worker_run.h"

@@ -11,7 +11,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/control.h"
 #include "common/wire/shard_times.h"
-#include "launch/prediction/chosen_plan.h"
+#include "launch/prediction/auto_plan.h"
 #include "launch/report/report.h"
 #include "launch/report/training_history.h"
 #include "launch/run/progress.h"

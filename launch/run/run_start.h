@@ -10,7 +10,7 @@
 
 #include "common/file_lock.h"
 #include "common/status.h"
-#include "launch/prediction/chosen_plan.h"
+#include "launch/prediction/auto_plan.h"
 #include "launch/report/training_history.h"
 #include "launch/settings/settings.h"
 #include "sharding/plans/job_spec.h"

@@ -1,5 +1,5 @@
 // Which plan a run with --plan=auto trains with, and what it says of it.
-#include "launch/prediction/chosen_plan.h"
+#include "launch/prediction/auto_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -162,7 +162,7 @@ TEST(TrafficReport, HintsNameTablesThatWouldMoveLessTheOtherWay) {
 }
 
 TEST(TrafficReport, AsJsonWhatCannotBePooledIsNull) {
-  const auto json = TrafficToJson(TrafficReportSample().embedding, ThreeTables());
+  const auto json = TableAsJson(TrafficTable(TrafficReportSample().embedding, ThreeTables()));
   EXPECT_EQ(json[1].dump(),
             R"({"name":"t1","pool_on":"shards","lookups":300.0,"distinct_rows":3.0,)"
             R"("by_rows":128.0,"by_bags":1024.0})");

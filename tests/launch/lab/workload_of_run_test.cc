@@ -10,7 +10,6 @@
 #include "launch/prediction/id_counting.h"
 #include "launch/prediction/machine_of_run.h"
 #include "launch/prediction/plan_of_run.h"
-#include "launch/prediction/traced_workload.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/lab/cost/step_cost.h"
 #include "tests/testing/testing.h"
