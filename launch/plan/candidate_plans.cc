@@ -3,23 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "common/counted.h"
 #include "common/nearest_name.h"
+#include "common/read_value.h"
 #include "launch/figures/figure_text.h"
 #include "launch/prediction/auto_plan.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/settings/strategy_settings.h"
 #include "sharding/lab/cost/worker_memory.h"
 #include "sharding/lab/planner/plan_limits.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {
 namespace {
 
 bool PoolsOnShards(std::string_view name) { return name.ends_with(kBagsSuffix); }
+
+// Names of strategies have neither dots nor slashes.
+bool IsPlanFile(std::string_view name) {
+  return name.ends_with(".json") || name.find('/') != std::string_view::npos;
+}
 
 std::string StrategyOf(std::string_view name) {
   if (PoolsOnShards(name)) name.remove_suffix(kBagsSuffix.size());
@@ -128,10 +136,6 @@ void TellApart(std::vector<CandidatePlan>* candidates) {
 
 }  // namespace
 
-bool IsPlanFile(std::string_view name) {
-  return name.ends_with(".json") || name.find('/') != std::string_view::npos;
-}
-
 Result<std::vector<std::string>> CandidateNames(const std::string& value, const std::string& flag) {
   std::vector<std::string> known;
   for (const std::string& name : ShardingStrategies().Names()) {
@@ -141,9 +145,7 @@ Result<std::vector<std::string>> CandidateNames(const std::string& value, const 
   known.emplace_back(kPlannedName);
   if (value == "all") return known;
   std::vector<std::string> names;
-  for (size_t begin = 0; begin <= value.size();) {
-    const size_t end = std::min(value.find(',', begin), value.size());
-    const std::string name = value.substr(begin, end - begin);
+  for (const std::string& name : SplitAtCommas(value)) {
     if (!IsPlanFile(name) && std::ranges::count(known, name) == 0) {
       if (name == "all") {
         return UsageError("{}={}: all names every strategy; leave out the others", flag, value);
@@ -154,7 +156,6 @@ Result<std::vector<std::string>> CandidateNames(const std::string& value, const 
                         DescribeKnownNames(name, may_be));
     }
     if (std::ranges::count(names, name) == 0) names.push_back(name);
-    begin = end + 1;
   }
   return names;
 }
@@ -207,6 +208,98 @@ const CandidatePlan* ConfiguredOf(std::span<const CandidatePlan> candidates) {
     if (one.is_configured && one.refused.empty()) return &one;
   }
   return BestOf(candidates);
+}
+
+// ---- What would help ----------------------------------------------------------------------------
+
+namespace {
+
+// One thing that could be different.
+struct Change {
+  std::string what, how;
+  std::function<void(LabRun*)> apply;
+};
+
+std::vector<Change> ChangesOf(const LabRun& run, const CandidatePlan& from) {
+  const ClusterShape& cluster = run.cluster;
+  std::vector<Change> changes;
+  const bool has_misses = from.cost.hit_rate < 0.9999 && run.workload.storage.has_files;
+  const bool may_grow = CachesNote(run).empty();  // or else they are as large as memory lets them
+  if (has_misses && may_grow && run.workload.storage.cache_bytes > 0) {
+    for (const uint64_t factor : {2, 8}) {
+      const uint64_t bytes = run.workload.storage.cache_bytes * factor;
+      changes.push_back({fmt::format("{} times the cache: {} on each PS node", factor,
+                                     BytesText(static_cast<double>(bytes))),
+                         fmt::format("--cache_mb={}", bytes >> 20),
+                         [=](LabRun* to) { to->workload.storage.cache_bytes = bytes; }});
+    }
+  }
+  const auto is_wide = [](const TableSpec& table) { return table.precision == "f32"; };
+  if (std::ranges::any_of(run.workload.tables.physical, is_wide)) {
+    changes.push_back({"rows stored in bf16", "precision: bf16 of the tables", [](LabRun* to) {
+                         for (TableSpec& table : to->workload.tables.physical) {
+                           table.precision = "bf16";
+                         }
+                         to->settings.embedding = to->workload.tables;
+                       }});
+  }
+  for (const uint32_t ps : {cluster.ps + 1, 2 * cluster.ps}) {
+    changes.push_back({Counted(ps, "PS node") + (cluster.hosts > 1 ? " on the same hosts" : ""),
+                       fmt::format("--ps={}", ps), [=](LabRun* to) { to->cluster.ps = ps; }});
+  }
+  if (run.workload.step.samples >= 2 * cluster.workers) {
+    const uint32_t workers = 2 * cluster.workers;
+    changes.push_back({Counted(workers, "worker") + " for the same samples",
+                       fmt::format("--workers={}", workers), [=](LabRun* to) {
+                         to->cluster.workers = workers;
+                         SetStep(to->workload.step.samples, workers, &to->workload);
+                       }});
+  }
+  const uint32_t threads = 2 * cluster.threads;
+  changes.push_back({Counted(threads, "thread") + " of a worker",
+                     fmt::format("--threads={}", threads),
+                     [=](LabRun* to) { to->cluster.threads = threads; }});
+  if (cluster.network_gbits > 0) {
+    const double gbits = 4 * cluster.network_gbits;
+    changes.push_back({fmt::format("a network of {} Gb/s", gbits),
+                       fmt::format("--network_gbits={}", gbits),
+                       [=](LabRun* to) { to->cluster.network_gbits = gbits; }});
+  }
+  return changes;
+}
+
+Saving SavingOf(const Change& change, const CandidatePlan& from, const CandidatePlan& changed) {
+  Saving saving{.what = change.what, .how = change.how, .refused = changed.refused};
+  if (!saving.refused.empty()) return saving;
+  saving.ms = changed.cost.ms;
+  saving.share = from.cost.ms > 0 ? 1 - changed.cost.ms / from.cost.ms : 0;
+  return saving;
+}
+
+}  // namespace
+
+Result<std::vector<Saving>> SavingsOf(const LabRun& run, const CandidatePlan& from,
+                                      std::span<const CandidatePlan> candidates) {
+  std::vector<Saving> savings;
+  for (const Change& change : ChangesOf(run, from)) {
+    LabRun changed = run;
+    change.apply(&changed);
+    ASSIGN_OR_RETURN(const CandidatePlan candidate, MakeCandidate(changed, from.name));
+    savings.push_back(SavingOf(change, from, candidate));
+  }
+  const CandidatePlan* const best = BestOf(candidates);
+  if (best != nullptr && best->name != from.name) {
+    const bool is_planned = best->name == kPlannedName;
+    const std::string strategy = best->name.substr(0, best->name.find(kBagsSuffix));
+    const bool is_plan = is_planned || IsPlanFile(best->name);
+    std::string how = is_planned ? "--plan=auto" : (is_plan ? "--plan=" : "--strategy=") + strategy;
+    if (!is_planned && strategy != best->name) how += " --pool_on=shards";
+    savings.push_back(SavingOf({"another plan: " + best->title, how, nullptr}, from, *best));
+  }
+  std::ranges::stable_sort(savings, std::greater(), [](const Saving& saving) {
+    return saving.refused.empty() ? saving.share : -1e9;
+  });
+  return savings;
 }
 
 std::string PlacementText(const LabRun& run, const Plan& plan, TableId table) {

@@ -46,9 +46,6 @@ struct CandidatePlan {
 Result<std::vector<std::string>> CandidateNames(const std::string& value,
                                                 const std::string& flag = "--strategies");
 
-// Whether a candidate is a file of a plan: names of strategies have neither dots nor slashes.
-bool IsPlanFile(std::string_view name);
-
 // The candidate that the settings ask for: the plan they name, or else their strategy.
 std::string ConfiguredName(const Settings& settings);
 
@@ -65,6 +62,21 @@ Result<CandidatePlan> MakeCandidate(const LabRun& run, const std::string& name);
 const CandidatePlan* ConfiguredOf(std::span<const CandidatePlan> candidates);
 // The fastest; null if all are refused.
 const CandidatePlan* BestOf(std::span<const CandidatePlan> candidates);
+
+// A change of one thing of a run, with its predicted effect.
+struct Saving {
+  std::string what;          // "twice the cache"
+  std::string how;           // "--cache_mb=512"
+  double ms = 0;             // a step, predicted with the change
+  double share = 0;          // of the time that it saves; < 0: it costs time
+  std::string refused = {};  // why it cannot be; then the figures are not set
+};
+
+// Changes of `from`, one of `candidates`, those that save most first: the best strategy, more
+// cache, narrower rows, more PS nodes, workers, threads and network. Those that do not apply are
+// left out.
+Result<std::vector<Saving>> SavingsOf(const LabRun& run, const CandidatePlan& from,
+                                      std::span<const CandidatePlan> candidates);
 
 // What a plan does with a table: "whole on PS node 3", "rows over 8 shards", "on the workers".
 std::string PlacementText(const LabRun& run, const Plan& plan, TableId table);

@@ -10,43 +10,51 @@
 
 #include "common/counted.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/json_members.h"
 #include "launch/prediction/auto_plan.h"
 #include "sharding/lab/cost/memory_traffic.h"
+#include "sharding/lab/traffic/step_traffic.h"
+#include "sharding/plans/strategy.h"
 
 namespace rowhouse {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr size_t kShownTables = 16;
 // A smaller change of the time is within what predictions err.
 constexpr double kWorthSaying = 0.01;
 
 std::string Milliseconds(double ms) { return fmt::format("{:.{}f}", ms, ms < 10 ? 3 : 2); }
 
-// ---- Memory traffic
-// ------------------------------------------------------------------------------
+// The tables with the most of a figure first.
+std::vector<size_t> TablesByFalling(const StepCost& cost, double TableCost::*figure) {
+  std::vector<size_t> order(cost.tables.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](size_t t) { return cost.tables[t].*figure; });
+  return order;
+}
+
+// ---- Memory traffic -----------------------------------------------------------------------------
 
 // What a plan's rows ask of memory.
-struct OfPlan {
+struct MemoryOfPlan {
   MemoryTraffic traffic;
   double gbs = 0;      // of a host
   double busiest = 0;  // bytes of the host that moves most
   double least_ms = 0;
 };
 
-OfPlan MemoryOf(const LabRun& run, const CandidatePlan& candidate) {
+MemoryOfPlan MemoryOf(const LabRun& run, const CandidatePlan& candidate) {
   const CpuMemory memory = CpuMemoryOf(run.machine.machine);
-  OfPlan of{.traffic = MemoryTrafficOf(run.workload, candidate.plan, memory),
-            .gbs = memory.dram_gbs};
+  MemoryOfPlan of{.traffic = MemoryTrafficOf(run.workload, candidate.plan, memory),
+                  .gbs = memory.dram_gbs};
   of.busiest = BytesOfBusiestHost(of.traffic, run.cluster);
   of.least_ms = of.busiest / of.gbs / 1e6;
   return of;
 }
 
 std::string MemoryTrafficText(const LabRun& run, const CandidatePlan& candidate) {
-  const OfPlan of = MemoryOf(run, candidate);
+  const MemoryOfPlan of = MemoryOf(run, candidate);
   const bool has_sum = of.traffic.sum > 0;
   return fmt::format(
       "\nThe rows of a step of {} are {} in lines of 64 bytes ({} pulled, {} pooled, {} "
@@ -61,8 +69,8 @@ std::string MemoryTrafficText(const LabRun& run, const CandidatePlan& candidate)
       PercentText(candidate.cost.ms > 0 ? of.least_ms / candidate.cost.ms : 0));
 }
 
-nlohmann::ordered_json MemoryTrafficToJson(const LabRun& run, const CandidatePlan& candidate) {
-  const OfPlan of = MemoryOf(run, candidate);
+OrderedJson MemoryTrafficToJson(const LabRun& run, const CandidatePlan& candidate) {
+  const MemoryOfPlan of = MemoryOf(run, candidate);
   return {{"pull_bytes", of.traffic.pull},
           {"pool_bytes", of.traffic.pool},
           {"update_bytes", of.traffic.update},
@@ -73,96 +81,85 @@ nlohmann::ordered_json MemoryTrafficToJson(const LabRun& run, const CandidatePla
           {"least_ms", of.least_ms}};
 }
 
-// ---- Text ---------------------------------------------------------------------------------------
+// ---- Tables for people --------------------------------------------------------------------------
 
-TextTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
-  TextTable table = {.columns = {{.name = "strategy"},
-                                 {.name = "memory, max", .is_number = true},
-                                 {.name = "max/mean", .is_number = true},
-                                 {.name = "on a worker", .is_number = true},
-                                 {.name = "rows a step, max", .is_number = true},
-                                 {.name = "max/mean", .is_number = true},
-                                 {.name = "bytes a step", .is_number = true},
-                                 {.name = "hit rate", .is_number = true},
-                                 {.name = "ms a step", .is_number = true},
-                                 {.name = "bound by"}},
-                     .rows = {}};
+FigureTable TableOfCandidates(std::span<const CandidatePlan> candidates) {
+  FigureTable table{
+      .title = "Plans, by predicted time of a step",
+      .note =
+          "*: as configured. Largest: of the PS nodes. Rows are those that PS nodes give in a "
+          "step, those of one worker merged. +bags: shards pool. auto: the planner's own plan",
+      .columns = {{.title = "strategy"},
+                  {.title = "memory, max", .text = BytesText},
+                  {.title = "max/mean", .text = FixedText<3>},
+                  {.title = "on a worker", .text = BytesText},
+                  {.title = "rows a step, max", .text = CountText},
+                  {.title = "max/mean", .text = FixedText<3>},
+                  {.title = "bytes a step", .text = BytesText},
+                  {.title = "hit rate", .text = FixedText<3>},
+                  {.title = "ms a step", .text = Milliseconds},
+                  {.title = "bound by"}}};
   for (const CandidatePlan& one : candidates) {
     if (!one.refused.empty()) continue;
-    table.rows.push_back({one.title + (one.is_configured ? " *" : ""), BytesText(one.memory.max),
-                          fmt::format("{:.3f}", one.memory.max_over_mean()),
-                          BytesText(one.cost.workers[0].memory_bytes), CountText(one.load.max),
-                          fmt::format("{:.3f}", one.load.max_over_mean()),
-                          BytesText(one.cost.wire_bytes), fmt::format("{:.3f}", one.cost.hit_rate),
-                          Milliseconds(one.cost.ms),
+    table.rows.push_back({one.title + (one.is_configured ? " *" : ""), one.memory.max,
+                          one.memory.max_over_mean(), one.cost.workers[0].memory_bytes,
+                          one.load.max, one.load.max_over_mean(), one.cost.wire_bytes,
+                          one.cost.hit_rate, one.cost.ms,
                           std::string(BoundName(one.cost.bound)) +
                               (one.cost.is_oversubscribed ? ", too few cores" : "")});
   }
   return table;
 }
 
-// The tables that take most time of a step first.
-std::vector<size_t> ByTime(const StepCost& cost) {
-  std::vector<size_t> order(cost.tables.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater(), [&](size_t t) { return cost.tables[t].ms; });
-  return order;
-}
-
-std::string TablesOfCandidates(const LabRun& run, const CandidatePlan& best) {
-  TextTable table = {.columns = {{.name = "table"},
-                                 {.name = "rows", .is_number = true},
-                                 {.name = "rows a step", .is_number = true},
-                                 {.name = "hit rate", .is_number = true},
-                                 {.name = "bytes a step", .is_number = true},
-                                 {.name = "ms a step", .is_number = true},
-                                 {.name = "where"}},
-                     .rows = {}};
+// Those that take most time of a step first.
+FigureTable TableOfTables(const LabRun& run, const CandidatePlan& best) {
+  FigureTable table{.title = fmt::format("Where {} puts the tables", best.title),
+                    .columns = {{.title = "table"},
+                                {.title = "rows", .text = CountText},
+                                {.title = "rows a step", .text = CountText},
+                                {.title = "hit rate", .text = FixedText<3>},
+                                {.title = "bytes a step", .text = BytesText},
+                                {.title = "ms a step", .text = Milliseconds},
+                                {.title = "where"}},
+                    .max_text_rows = 16,
+                    .others_are = " that take less time; --json has all"};
   if (!best.tables.empty()) AddFormColumns(&table);
-  const std::vector<size_t> order = ByTime(best.cost);
-  for (const size_t t : order) {
-    if (table.rows.size() == kShownTables) break;
+  for (const size_t t : TablesByFalling(best.cost, &TableCost::ms)) {
     const TableSpec& spec = run.workload.tables.physical[t];
     const TableCost& cost = best.cost.tables[t];
-    table.rows.push_back({spec.name, CountText(static_cast<double>(spec.rows)),
-                          CountText(cost.rows_pulled), fmt::format("{:.3f}", cost.hit_rate),
-                          BytesText(cost.bytes), Milliseconds(cost.ms),
-                          PlacementText(run, best.plan, spec.id)});
+    table.rows.push_back({spec.name, spec.rows, cost.rows_pulled, cost.hit_rate, cost.bytes,
+                          cost.ms, PlacementText(run, best.plan, spec.id)});
     if (!best.tables.empty()) AddFormCells(best.tables[t], &table.rows.back());
   }
-  std::string text =
-      fmt::format("\nWhere {} puts the tables{}:\n\n{}", best.title,
-                  best.method.empty() ? "" : ", found by " + best.method, TableAsText(table));
-  if (order.size() > kShownTables) {
-    text += fmt::format("and {} that take less time (--json has them)\n",
-                        Counted(order.size() - kShownTables, "table"));
-  }
-  return text;
+  return table;
 }
 
-std::string GainsText(const CandidatePlan& from, std::span<const Gain> gains) {
-  std::string text = fmt::format("\nWhat would help most, from {} at {} ms a step:\n\n", from.title,
-                                 Milliseconds(from.cost.ms));
-  TextTable table = {.columns = {{.name = "change"},
-                                 {.name = "ms a step", .is_number = true},
-                                 {.name = "saves", .is_number = true},
-                                 {.name = "how"}},
-                     .rows = {}};
+void AddSavings(const CandidatePlan& from, std::span<const Saving> savings, Figures* figures) {
+  figures->Say("\nWhat would help most, from {} at {} ms a step:\n\n", from.title,
+               Milliseconds(from.cost.ms));
+  FigureTable table{.title = "What would help most",
+                    .columns = {{.title = "change"},
+                                {.title = "ms a step", .text = Milliseconds},
+                                {.title = "saves", .text = PercentText},
+                                {.title = "how"}}};
   std::vector<std::string> losses, same;
-  for (const Gain& gain : gains) {
-    if (!gain.refused.empty()) continue;
-    if (std::abs(gain.share) < kWorthSaying) {
-      same.push_back(gain.what);
-    } else if (gain.share < 0) {
-      losses.push_back(fmt::format("{} (+{})", gain.what, PercentText(-gain.share)));
+  for (const Saving& saving : savings) {
+    if (!saving.refused.empty()) continue;
+    if (std::abs(saving.share) < kWorthSaying) {
+      same.push_back(saving.what);
+    } else if (saving.share < 0) {
+      losses.push_back(fmt::format("{} (+{})", saving.what, PercentText(-saving.share)));
     } else {
-      table.rows.push_back({gain.what, Milliseconds(gain.ms), PercentText(gain.share), gain.how});
+      table.rows.push_back({saving.what, saving.ms, saving.share, saving.how});
     }
   }
-  text += table.rows.empty() ? "nothing that was tried saves 1 % of it\n" : TableAsText(table);
-  if (!same.empty()) text += fmt::format("no change (within 1 %): {}\n", fmt::join(same, ", "));
-  if (!losses.empty()) text += fmt::format("slower: {}\n", fmt::join(losses, ", "));
-  return text;
+  if (table.rows.empty()) {
+    figures->Append("nothing that was tried saves 1 % of it\n");
+  } else {
+    figures->Add(std::move(table));
+  }
+  if (!same.empty()) figures->Say("no change (within 1 %): {}\n", fmt::join(same, ", "));
+  if (!losses.empty()) figures->Say("slower: {}\n", fmt::join(losses, ", "));
 }
 
 // ---- JSON ---------------------------------------------------------------------------------------
@@ -171,22 +168,9 @@ OrderedJson OverNodesToJson(const CandidatePlan::OverNodes& over) {
   return {{"max", over.max}, {"mean", over.mean}, {"max_over_mean", over.max_over_mean()}};
 }
 
-OrderedJson PhasesToJson(const StepPhases& phases) {
-  OrderedJson json;
-  ForEachPredictedPhase([&](const auto& phase) { json[phase.name] = phases.*phase.value; });
-  return json;
-}
-
 OrderedJson RankToJson(const RankCost& rank) {
-  return {{"rows_pulled", rank.rows_pulled},
-          {"rows_pushed", rank.rows_pushed},
-          {"accesses", rank.accesses},
-          {"bytes_in", rank.bytes_in},
-          {"bytes_out", rank.bytes_out},
-          {"hit_rate", rank.hit_rate},
-          {"memory_bytes", rank.memory_bytes},
-          {"disk_bytes", rank.disk_bytes},
-          {"busy_ms", rank.busy_ms}};
+  return MEMBERS_AS_JSON(rank, rows_pulled, rows_pushed, accesses, bytes_in, bytes_out, hit_rate,
+                         memory_bytes, disk_bytes, busy_ms);
 }
 
 OrderedJson CandidateToJson(const LabRun& run, const CandidatePlan& one) {
@@ -196,17 +180,13 @@ OrderedJson CandidateToJson(const LabRun& run, const CandidatePlan& one) {
     json["refused"] = one.refused;
     return json;
   }
-  json["ms"] = one.cost.ms;
+  json.update(MEMBERS_AS_JSON(one.cost, ms, is_oversubscribed, wire_bytes, hit_rate));
   json["bound"] = BoundName(one.cost.bound);
-  json["is_oversubscribed"] = one.cost.is_oversubscribed;
   json["phases"] = PhasesToJson(one.cost.phases);
-  json["wire_bytes"] = one.cost.wire_bytes;
-  json["hit_rate"] = one.cost.hit_rate;
   json["memory"] = OverNodesToJson(one.memory);
   json["memory_traffic"] = MemoryTrafficToJson(run, one);
   json["load"] = OverNodesToJson(one.load);
-  json["ps"] = OrderedJson::array();
-  for (const RankCost& node : one.cost.ps) json["ps"].push_back(RankToJson(node));
+  json["ps"] = ListAsJson(one.cost.ps, RankToJson);
   json["worker"] =
       one.cost.workers.empty() ? OrderedJson(nullptr) : RankToJson(one.cost.workers[0]);
   return json;
@@ -216,48 +196,27 @@ OrderedJson TablesToJson(const LabRun& run, const CandidatePlan& best) {
   OrderedJson list = OrderedJson::array();
   for (size_t t = 0; t < best.cost.tables.size(); ++t) {
     const TableSpec& spec = run.workload.tables.physical[t];
-    const TableCost& cost = best.cost.tables[t];
-    OrderedJson one = {{"name", spec.name},
-                       {"rows", spec.rows},
-                       {"where", PlacementText(run, best.plan, spec.id)},
-                       {"rows_pulled", cost.rows_pulled},
-                       {"rows_pushed", cost.rows_pushed},
-                       {"bytes", cost.bytes},
-                       {"hit_rate", cost.hit_rate},
-                       {"ms", cost.ms}};
+    OrderedJson one = MEMBERS_AS_JSON(spec, name, rows);
+    one["where"] = PlacementText(run, best.plan, spec.id);
+    one.update(MEMBERS_AS_JSON(best.cost.tables[t], rows_pulled, rows_pushed, bytes, hit_rate, ms));
     if (t < best.tables.size()) {
-      const auto number = [](const std::optional<double>& value) {
-        return value ? OrderedJson(*value) : OrderedJson(nullptr);
-      };
       const TableDecision& decision = best.tables[t];
-      one["strategy"] = decision.strategy;
-      one["pieces"] = decision.pieces;
-      one["pools_on_shards"] = decision.pools_on_shards;
-      one["hot_rows"] = decision.hot_rows;
-      one["cache_bytes"] = decision.cache_bytes;
-      one["cache_share"] = number(decision.cache_share);
-      one["ms_if_pulled"] = number(decision.rows_ms);
-      one["ms_if_pooled"] = number(decision.bags_ms);
-      one["ms_if_on_workers"] = number(decision.workers_ms);
+      one.update(MEMBERS_AS_JSON(decision, strategy, pieces, pools_on_shards, hot_rows, cache_bytes,
+                                 cache_share));
+      one["ms_if_pulled"] = FigureOrNull(decision.rows_ms);
+      one["ms_if_pooled"] = FigureOrNull(decision.bags_ms);
+      one["ms_if_on_workers"] = FigureOrNull(decision.workers_ms);
     }
     list.push_back(std::move(one));
   }
   return list;
 }
 
-OrderedJson GainsToJson(std::span<const Gain> gains) {
-  OrderedJson list = OrderedJson::array();
-  for (const Gain& gain : gains) {
-    OrderedJson one = {{"what", gain.what}, {"how", gain.how}};
-    if (gain.refused.empty()) {
-      one["ms"] = gain.ms;
-      one["share"] = gain.share;
-    } else {
-      one["refused"] = gain.refused;
-    }
-    list.push_back(std::move(one));
-  }
-  return list;
+OrderedJson SavingToJson(const Saving& saving) {
+  OrderedJson json = MEMBERS_AS_JSON(saving, what, how);
+  json.update(saving.refused.empty() ? MEMBERS_AS_JSON(saving, ms, share)
+                                     : MEMBERS_AS_JSON(saving, refused));
+  return json;
 }
 
 }  // namespace
@@ -281,27 +240,8 @@ std::string RefusedText(std::span<const CandidatePlan> candidates) {
   return text;
 }
 
-std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> candidates,
-                           std::span<const Gain> gains) {
-  std::string text = LabRunText(run) + "\n" + TableAsText(TableOfCandidates(candidates));
-  const CandidatePlan* const best = BestOf(candidates);
-  const CandidatePlan* const from = ConfiguredOf(candidates);
-  if (from != nullptr && from->is_configured) text += "* as configured\n";
-  text += RefusedText(candidates);
-  if (best == nullptr) return text;
-  if (best->cost.is_oversubscribed) {
-    text += fmt::format("too few cores: about {:.0f} threads want {} at once; times are a guess\n",
-                        best->cost.busy_threads,
-                        Counted(run.cluster.cores_per_host > 0 ? run.cluster.cores_per_host
-                                                               : run.machine.machine.cores,
-                                "core"));
-  }
-  return text + TablesOfCandidates(run, *best) + MemoryTrafficText(run, *best) +
-         GainsText(*from, gains);
-}
-
-// "8 tables of 5,845,231 rows, 13-64-16 and 64-1 MLPs, dot".
-std::string ModelText(const LabRun& run) {
+// "8 tables of 5,845,231 rows together, MLPs of 13-64-16 and 64-1, interaction dot".
+static std::string ModelText(const LabRun& run) {
   const ModelSpec& model = run.settings.model;
   double rows = 0;
   for (const TableSpec& table : run.workload.tables.physical) {
@@ -313,51 +253,168 @@ std::string ModelText(const LabRun& run) {
                      model.interaction);
 }
 
+OrderedJson PhasesToJson(const StepPhases& phases) {
+  OrderedJson json;
+  ForEachPredictedPhase([&](const auto& phase) { json[phase.name] = phases.*phase.value; });
+  return json;
+}
+
 OrderedJson LabRunToJson(const LabRun& run) {
-  const ClusterShape& cluster = run.cluster;
+  const ClusterShape& shape = run.cluster;
   const Machine& machine = run.machine.machine;
+  const auto given = [](double figure) { return figure > 0 ? OrderedJson(figure) : OrderedJson(); };
+  OrderedJson cluster = MEMBERS_AS_JSON(shape, ps, shards_per_ps, workers, threads, hosts);
+  cluster["cores_per_host"] = shape.cores_per_host > 0 ? shape.cores_per_host : machine.cores;
+  cluster["network_gbits"] = given(shape.network_gbits);
+  cluster["round_trip_us"] = given(shape.round_trip_us);
+  OrderedJson of_machine = MEMBERS_AS_JSON(machine, host, cpu, measured_at);
+  of_machine["calibration"] = run.machine.path;
+  of_machine["warning"] = run.machine.warning;
   OrderedJson warnings = OrderedJson::array();
-  for (std::string note : {NetworkNote(cluster), CachesNote(run)}) {
+  for (std::string note : {NetworkNote(shape), CachesNote(run)}) {
     if (!note.empty()) warnings.push_back(std::move(note));
   }
-  return {{"cluster",
-           {{"ps", cluster.ps},
-            {"shards_per_ps", cluster.shards_per_ps},
-            {"workers", cluster.workers},
-            {"threads", cluster.threads},
-            {"hosts", cluster.hosts},
-            {"cores_per_host", cluster.cores_per_host > 0 ? cluster.cores_per_host : machine.cores},
-            {"network_gbits",
-             cluster.network_gbits > 0 ? OrderedJson(cluster.network_gbits) : OrderedJson(nullptr)},
-            {"round_trip_us", cluster.round_trip_us > 0 ? OrderedJson(cluster.round_trip_us)
-                                                        : OrderedJson(nullptr)}}},
-          {"machine",
-           {{"host", machine.host},
-            {"cpu", machine.cpu},
-            {"measured_at", machine.measured_at},
-            {"calibration", run.machine.path},
-            {"warning", run.machine.warning}}},
+  return {{"cluster", std::move(cluster)},
+          {"machine", std::move(of_machine)},
           {"samples", run.workload.step.samples},
           {"model", ModelText(run)},
           {"ids", run.ids},
-          {"warnings", warnings}};
+          {"warnings", std::move(warnings)}};
 }
 
-OrderedJson CandidatesToJson(const LabRun& run, std::span<const CandidatePlan> candidates,
-                             std::span<const Gain> gains) {
-  OrderedJson json = {{"rowhouse_lab", 1}};
-  json.update(LabRunToJson(run));
+Figures CandidateFigures(const LabRun& run, std::span<const CandidatePlan> candidates,
+                         std::span<const Saving> savings) {
   const CandidatePlan* const best = BestOf(candidates);
   const CandidatePlan* const from = ConfiguredOf(candidates);
-  json["configured"] =
-      from != nullptr && from->is_configured ? OrderedJson(from->name) : OrderedJson(nullptr);
-  json["best"] = best != nullptr ? OrderedJson(best->name) : OrderedJson(nullptr);
-  json["strategies"] = OrderedJson::array();
-  for (const CandidatePlan& one : candidates)
-    json["strategies"].push_back(CandidateToJson(run, one));
-  json["tables"] = best != nullptr ? TablesToJson(run, *best) : OrderedJson::array();
-  json["gains"] = GainsToJson(gains);
-  return json;
+  const bool has_configured = from != nullptr && from->is_configured;
+  Figures figures{.title = "Plans compared", .json = {{"rowhouse_lab", 1}}};
+  figures.json.update(LabRunToJson(run));
+  figures.json["configured"] = has_configured ? OrderedJson(from->name) : OrderedJson(nullptr);
+  figures.json["best"] = best != nullptr ? OrderedJson(best->name) : OrderedJson(nullptr);
+  figures.json["strategies"] =
+      ListAsJson(candidates, [&](const CandidatePlan& one) { return CandidateToJson(run, one); });
+  figures.page = figures.json;
+  figures.json["tables"] = best != nullptr ? TablesToJson(run, *best) : OrderedJson::array();
+  figures.json["gains"] = ListAsJson(savings, SavingToJson);
+
+  figures.Append(LabRunText(run) + "\n");
+  figures.Add(TableOfCandidates(candidates));
+  if (has_configured) figures.Append("* as configured\n");
+  figures.Append(RefusedText(candidates));
+  FigureTable refused{
+      .title = "Refused", .columns = {{.title = "strategy"}, {.title = "why"}}, .max_text_rows = 0};
+  for (const CandidatePlan& one : candidates) {
+    if (!one.refused.empty()) refused.rows.push_back({one.title, one.refused});
+  }
+  if (!refused.rows.empty()) figures.Add(std::move(refused));
+  if (best == nullptr) return figures;
+  figures.subtitle =
+      fmt::format("Fastest by prediction: {}, {:.3g} ms a step", best->title, best->cost.ms);
+  if (best->cost.is_oversubscribed) {
+    figures.Say("too few cores: about {:.0f} threads want {} at once; times are a guess\n",
+                best->cost.busy_threads,
+                Counted(run.cluster.cores_per_host > 0 ? run.cluster.cores_per_host
+                                                       : run.machine.machine.cores,
+                        "core"));
+  }
+  figures.Say("\nWhere {} puts the tables{}:\n\n", best->title,
+              best->method.empty() ? "" : ", found by " + best->method);
+  figures.Add(TableOfTables(run, *best));
+  figures.Append(MemoryTrafficText(run, *best));
+  AddSavings(*from, savings, &figures);
+  return figures;
+}
+
+// ---- Charts -------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr size_t kMaxChartTables = 8;  // as many as there are colours
+constexpr uint32_t kMaxChartNodes = 64;
+
+std::vector<size_t> BusiestTables(const StepCost& cost) {
+  std::vector<size_t> order = TablesByFalling(cost, &TableCost::rows_pulled);
+  if (order.size() > kMaxChartTables) order.resize(kMaxChartTables);
+  return order;
+}
+
+// The run as if only one table were looked up.
+Workload OnlyTable(const Workload& workload, size_t table) {
+  Workload alone = workload;
+  for (size_t t = 0; t < alone.lookups.size(); ++t) {
+    if (t != table) alone.lookups[t] = 0;
+  }
+  return alone;
+}
+
+OrderedJson RowsByNode(const StepCost& cost, size_t nodes) {
+  OrderedJson rows = OrderedJson::array();
+  for (size_t n = 0; n < nodes; ++n) rows.push_back(cost.ps[n].rows_pulled);
+  return rows;
+}
+
+}  // namespace
+
+Result<OrderedJson> LoadsByTable(const LabRun& run, const CandidatePlan& candidate) {
+  const size_t nodes = std::min<size_t>(candidate.cost.ps.size(), kMaxChartNodes);
+  std::vector<double> others(nodes);
+  for (size_t n = 0; n < nodes; ++n) others[n] = candidate.cost.ps[n].rows_pulled;
+  OrderedJson tables = OrderedJson::array();
+  for (const size_t t : BusiestTables(candidate.cost)) {
+    ASSIGN_OR_RETURN(const StepCost alone, PredictStep(OnlyTable(run.workload, t), candidate.plan,
+                                                       run.cluster, run.machine.machine));
+    for (size_t n = 0; n < nodes; ++n) others[n] -= alone.ps[n].rows_pulled;
+    tables.push_back(
+        {{"name", run.workload.tables.physical[t].name}, {"rows", RowsByNode(alone, nodes)}});
+  }
+  if (candidate.cost.tables.size() > kMaxChartTables) {
+    for (double& rows : others) rows = std::max(rows, 0.0);
+    tables.push_back({{"name", "others"}, {"rows", others}});
+  }
+  OrderedJson names = OrderedJson::array();
+  for (size_t n = 0; n < nodes; ++n) names.push_back(fmt::format("PS node {}", n));
+  return OrderedJson{{"plan", candidate.title},
+                     {"of_nodes", candidate.cost.ps.size()},
+                     {"nodes", std::move(names)},
+                     {"tables", std::move(tables)}};
+}
+
+OrderedJson MissRatioCurves(const LabRun& run, const CandidatePlan& candidate) {
+  const Workload& workload = run.workload;
+  const double samples =
+      static_cast<double>(workload.step.samples) / std::max(1u, workload.step.workers);
+  OrderedJson series = OrderedJson::array();
+  bool is_any_traced = false;
+  for (const size_t t : BusiestTables(candidate.cost)) {
+    const TableSpec& table = workload.tables.physical[t];
+    const bool is_traced = !workload.lru_miss_ratio.empty() && workload.lru_miss_ratio[t];
+    is_any_traced |= is_traced;
+    const double lookups = workload.lookups[t] * samples;
+    if (lookups <= 0) continue;
+    const auto record = static_cast<double>(RecordBytes(table));
+    OrderedJson points = OrderedJson::array();
+    constexpr int kPoints = 24;
+    const double first = std::min(16.0, static_cast<double>(table.rows));
+    const double factor = std::pow(static_cast<double>(table.rows) / first, 1.0 / (kPoints - 1));
+    double slots = first;
+    for (int i = 0; i < kPoints; ++i, slots *= factor) {
+      const double misses =
+          is_traced ? workload.lru_miss_ratio[t](slots)
+                    : 1 - workload.of_table[t].HitRate(slots, lookups, workload.storage.keeps);
+      points.push_back({slots * record, misses});
+      if (factor <= 1) break;
+    }
+    series.push_back({{"name", table.name}, {"points", std::move(points)}});
+  }
+  return {
+      {"title", "Misses by cache size"},
+      {"note", is_any_traced ? std::string("of an LRU cache, as traced; of distinct rows of a step")
+                             : std::string("by the model; of distinct rows of a step")},
+      {"x", "cache of the table"},
+      {"y", "miss ratio"},
+      {"x_is", "bytes"},
+      {"y_is", "share"},
+      {"series", std::move(series)}};
 }
 
 }  // namespace rowhouse

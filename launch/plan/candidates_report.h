@@ -1,33 +1,38 @@
-// Candidate plans for a terminal and as JSON. Threads: pure functions.
+// Candidate plans for a terminal, as JSON and on a page. Threads: pure functions.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
+#include "launch/figures/figures.h"
 #include "launch/plan/candidate_plans.h"
-#include "launch/plan/gains.h"
 
 namespace rowhouse {
 
 // A line for each candidate, the fastest first; where the fastest one puts the tables that take
-// most time; what would help.
-std::string CandidatesText(const LabRun& run, std::span<const CandidatePlan> candidates,
-                           std::span<const Gain> gains);
-
-// A line for each reason for which candidates were refused, with their names; "" if none was.
-std::string RefusedText(std::span<const CandidatePlan> candidates);
-
+// most time; what would help. JSON:
 // {rowhouse_lab: 1, cluster {...}, machine {...}, model, ids, configured, best, strategies: [{name,
 //  refused, ms, bound, is_oversubscribed, phases {...}, wire_bytes, hit_rate, memory {max,
 //  mean, max_over_mean}, load {...}, ps: [{...}]}], tables: [{name, rows, where, ...}] of the
 //  best, gains: [{what, how, ms, share}]}. Times are milliseconds a step; figures that are not
 //  known are null.
-nlohmann::ordered_json CandidatesToJson(const LabRun& run,
-                                        std::span<const CandidatePlan> candidates,
-                                        std::span<const Gain> gains);
+Figures CandidateFigures(const LabRun& run, std::span<const CandidatePlan> candidates,
+                         std::span<const Saving> savings);
 
-// The parts that the pages of other modes show as well.
+// A line for each reason for which candidates were refused, with their names; "" if none was.
+std::string RefusedText(std::span<const CandidatePlan> candidates);
+
+// The parts that the JSON and the pages of other modes have as well.
 nlohmann::ordered_json LabRunToJson(const LabRun& run);
+nlohmann::ordered_json PhasesToJson(const StepPhases& phases);
+
+// For the page (lab_page.h): rows that each PS node gives in a step, by table; tables beyond the
+// busiest ones are one.
+Result<nlohmann::ordered_json> LoadsByTable(const LabRun& run, const CandidatePlan& candidate);
+
+// For the page: of each of the busiest tables the share of its rows that is read from the store,
+// over the bytes of a PS node's cache that are the table's.
+nlohmann::ordered_json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate);
 
 }  // namespace rowhouse

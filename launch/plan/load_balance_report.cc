@@ -7,7 +7,6 @@
 
 #include "common/counted.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/text_table.h"
 #include "sharding/tables/longest_processing_time.h"
 
 namespace rowhouse {
@@ -61,8 +60,6 @@ void AddGreedy(const LoadBalanceManager& manager, OrderedJson* json) {
   }
 }
 
-std::string RowCount(uint64_t count) { return CountText(static_cast<double>(count)); }
-
 // "2[0:3133)@2120", "3@70": a whole table needs no rows.
 std::string SegmentText(const LoadBalanceManager& manager,
                         const LoadBalanceManager::Segment& segment) {
@@ -85,9 +82,7 @@ double OfShare(const LoadBalanceManager& manager, uint32_t rank) {
          (static_cast<double>(manager.total_rows()) * part);
 }
 
-}  // namespace
-
-OrderedJson LoadBalanceToJson(const LoadBalanceManager& manager) {
+OrderedJson DecisionsToJson(const LoadBalanceManager& manager) {
   const LoadBalanceOptions& options = manager.options();
   OrderedJson cuts = OrderedJson::object();
   for (const auto& [feature, rows] : manager.Cuts()) cuts[std::to_string(feature)] = rows;
@@ -124,42 +119,42 @@ OrderedJson LoadBalanceToJson(const LoadBalanceManager& manager) {
   return json;
 }
 
-std::string LoadBalanceText(const LoadBalanceManager& manager) {
+}  // namespace
+
+Figures LoadBalanceFigures(const LoadBalanceManager& manager) {
   const LoadBalanceOptions& options = manager.options();
-  TextTable table = {.columns = {{.name = "rank", .is_number = true},
-                                 {.name = "rows", .is_number = true},
-                                 {.name = "of share", .is_number = true},
-                                 {.name = "emb_dim", .is_number = true},
-                                 {.name = "qr buckets", .is_number = true},
-                                 {.name = "holds table[rows)@first local row"}},
-                     .rows = {}};
+  FigureTable table{.columns = {{.title = "rank", .text = FixedText<0>},
+                                {.title = "rows", .text = CountText},
+                                {.title = "of share", .text = FixedText<4>},
+                                {.title = "emb_dim", .text = FixedText<0>},
+                                {.title = "qr buckets", .text = CountText},
+                                {.title = "holds table[rows)@first local row"}}};
   double fullest = 0;
   for (uint32_t rank = 0; rank < manager.num_groups(); ++rank) {
     std::vector<std::string> held;
     for (const auto& segment : manager.segments(rank))
       held.push_back(SegmentText(manager, segment));
     fullest = std::max(fullest, OfShare(manager, rank));
-    table.rows.push_back(
-        {std::to_string(rank), RowCount(manager.NumEmbeddingsOnRank(rank)),
-         fmt::format("{:.4f}", OfShare(manager, rank)), std::to_string(manager.EmbDim(rank)),
-         RowCount(manager.QrBucketSize(rank)), fmt::format("{}", fmt::join(held, " "))});
+    table.rows.push_back({rank, manager.NumEmbeddingsOnRank(rank), OfShare(manager, rank),
+                          manager.EmbDim(rank), manager.QrBucketSize(rank),
+                          fmt::format("{}", fmt::join(held, " "))});
   }
-  const OrderedJson json = LoadBalanceToJson(manager);
-  std::string text = fmt::format(
-      "LoadBalanceManager, {}: {} rows of {} on {}; the fullest has {:.4f} of its "
-      "share\n",
-      LoadBalanceModeName(options.mode), RowCount(manager.total_rows()),
-      Counted(manager.num_features(), "table"), Counted(manager.num_groups(), "rank"), fullest);
+  Figures figures{.json = DecisionsToJson(manager)};
+  const auto rows = [](uint64_t count) { return CountText(static_cast<double>(count)); };
+  figures.Say("LoadBalanceManager, {}: {} rows of {} on {}; the fullest has {:.4f} of its share\n",
+              LoadBalanceModeName(options.mode), rows(manager.total_rows()),
+              Counted(manager.num_features(), "table"), Counted(manager.num_groups(), "rank"),
+              fullest);
   if (options.mode == LoadBalanceMode::kShuffle) {
-    text +=
-        fmt::format("shuffle {} of seed {}\n", options.shuffle_call_number, options.shuffle_seed);
+    figures.Say("shuffle {} of seed {}\n", options.shuffle_call_number, options.shuffle_seed);
   }
-  if (json.contains("lower_bound")) {
-    text +=
-        fmt::format("no assignment of whole tables has fewer than {} rows on its fullest rank\n",
-                    RowCount(json.value("optimal_max_load", json["lower_bound"].get<uint64_t>())));
+  if (const OrderedJson& json = figures.json; json.contains("lower_bound")) {
+    figures.Say("no assignment of whole tables has fewer than {} rows on its fullest rank\n",
+                rows(json.value("optimal_max_load", json["lower_bound"].get<uint64_t>())));
   }
-  return text + "\n" + TableAsText(table);
+  figures.Append("\n");
+  figures.Add(std::move(table));
+  return figures;
 }
 
 }  // namespace rowhouse

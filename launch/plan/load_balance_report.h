@@ -2,14 +2,13 @@
 // Threads: pure functions.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-
+#include "launch/figures/figures.h"
 #include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 
-// The keys are those of tests/vectors/load_balance.json. In every mode:
+// A line for each rank, for a terminal. The keys of the JSON are those of
+// tests/vectors/load_balance.json. In every mode:
 //   lbm, embeddings_per_feat (also as sizes), num_groups, base_emb_dim, capacities (if given);
 //   all_feat_offsets; for each rank groups, offsets, num_embeddings_on_rank, emb_dims,
 //   qr_bucket_sizes, [] and 0 for one without rows; cuts {table: [row]};
@@ -19,9 +18,6 @@ namespace rowhouse {
 // shuffle, greedy: rows_per_group. shuffle: numpy_seed, shuffle_call_number, permutation
 // greedy: lpt_groups, lpt_loads and, if capacities are equal, lower_bound and, for up to
 //   kMaxItemsToSolve tables, optimal_max_load
-nlohmann::ordered_json LoadBalanceToJson(const LoadBalanceManager& manager);
-
-// A line for each rank, for a terminal.
-std::string LoadBalanceText(const LoadBalanceManager& manager);
+Figures LoadBalanceFigures(const LoadBalanceManager& manager);
 
 }  // namespace rowhouse

@@ -4,7 +4,6 @@
 
 #include "common/clean_text.h"
 #include "common/json_text.h"
-#include "common/output_path.h"
 #include "launch/figures/json_output.h"
 #include "launch/plan/load_balance_report.h"
 #include "launch/plan/plan_report.h"
@@ -33,24 +32,19 @@ Status PlanSizes(const Settings& settings, const PlanRequest& request) {
     }
     memory_mb = *value;
   }
-  const SizePlan plan = MakeSizePlan(settings, memory_mb << 20);
   ASSIGN_OR_RETURN(
       const NodePlan nodes,
       MakeNodePlan(settings, request.touched_rows.empty() ? "all" : request.touched_rows));
-  nlohmann::ordered_json json = SizePlanToJson(plan);
-  json["ps_nodes"] = NodePlanToJson(nodes);
-  return DeliverFigures(request.json, DumpJson(json, 2) + "\n",
-                        SizePlanText(plan) + "\n" + NodePlanText(nodes));
+  Figures figures = SizeFigures(settings, memory_mb << 20);
+  figures.json["ps_nodes"] = NodePlanToJson(nodes);
+  figures.Append("\n" + NodePlanText(nodes));
+  return DeliverFigures(request.json, figures);
 }
 
 // Writes `file_text` to --out, if given, then prints `text` or delivers `file_text` as --json says.
 Status Deliver(const PlanRequest& request, const std::string& file_text, std::string text) {
   if (!request.out.empty()) {
-    const Status written = WriteOutput(request.out, file_text);
-    if (written.code() == StatusCode::kNotFound) {
-      return UsageError("--out={}: {}", request.out, written.message());
-    }
-    if (!written.ok()) return written.Annotate("--out=" + request.out);
+    RETURN_IF_ERROR(WriteFileOfFlag("out", request.out, file_text));
     text += fmt::format("\nwritten to {}\n", request.out);
   }
   return DeliverFigures(request.json, file_text, text);
@@ -88,20 +82,18 @@ Status PlanRun(const Settings& settings, const PlanRequest& request) {
                         sharding.plan, request.measured);
     }
     ASSIGN_OR_RETURN(accesses, MeasuredAccesses(settings, request.measured));
-  } else if (!sharding.access_counts.empty()) {
-    ASSIGN_OR_RETURN(accesses, ReadAccessCounts(sharding.access_counts));
+  } else {
+    ASSIGN_OR_RETURN(accesses, GivenAccessCounts(settings));
   }
-  const uint32_t endpoints = static_cast<uint32_t>(settings.cluster.ps_endpoints.size());
   PlanFile file{.strategy = is_auto ? std::string(PlanFile::kPlanner) : sharding.strategy,
-                .ps = settings.cluster.ps > 0 ? static_cast<uint32_t>(settings.cluster.ps)
-                                              : std::max(1u, endpoints),
+                .ps = PsNodesOf(settings.cluster),
                 .shards_per_ps = settings.cluster.shards,
                 .plan = {}};
   if (!sharding.plan.empty() && !is_auto) {
     ASSIGN_OR_RETURN(const PlanFile given, ReadPlanOf(settings));
     file.name = given.name;
     file.strategy = given.strategy;
-    if (settings.cluster.ps <= 0 && endpoints == 0) {
+    if (settings.cluster.ps <= 0 && settings.cluster.ps_endpoints.empty()) {
       file.ps = given.ps;
       file.shards_per_ps = given.shards_per_ps;
     }
@@ -150,27 +142,11 @@ Status CheckOneAtATime(const PlanRequest& request) {
   return OkStatus();
 }
 
-// kUsage for 0 PS nodes, and for ps_per_host, as no hosts are known here.
-Status CheckNodes(const Settings& settings) {
-  const ClusterSettings& cluster = settings.cluster;
-  if (cluster.ps == 0 && cluster.ps_endpoints.empty()) {
-    return UsageError("--ps=0 leaves nobody to hold the rows; say --ps=1 or more");
-  }
-  if (cluster.ps_per_host > 0) {
-    return UsageError(
-        "--ps_per_host={}: how many hosts there will be is not known here; say --ps=N, the PS "
-        "nodes "
-        "of all hosts together",
-        cluster.ps_per_host);
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 Status RunPlan(const Settings& settings, const PlanRequest& request) {
   RETURN_IF_ERROR(CheckOneAtATime(request));
-  RETURN_IF_ERROR(CheckNodes(settings));
+  RETURN_IF_ERROR(CheckNodes(settings.cluster));
   const bool asks_for_other = request.wants_counts || request.wants_plan || request.load_balance;
   if (!request.memory_mb.empty() && asks_for_other) {
     return UsageError("--memory_mb={} is for vocabularies; say --sizes as well", request.memory_mb);
@@ -187,9 +163,7 @@ Status RunPlan(const Settings& settings, const PlanRequest& request) {
   if (request.wants_counts) return CountAccesses(settings, request);
   if (request.wants_plan) return PlanRun(settings, request);
   if (request.load_balance) {
-    return DeliverFigures(request.json,
-                          DumpJson(LoadBalanceToJson(*request.load_balance), 2) + "\n",
-                          LoadBalanceText(*request.load_balance));
+    return DeliverFigures(request.json, LoadBalanceFigures(*request.load_balance));
   }
   if (request.has_model || !request.memory_mb.empty() || !request.touched_rows.empty()) {
     return PlanSizes(settings, request);

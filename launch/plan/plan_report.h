@@ -1,11 +1,13 @@
-// What `rowhouse plan` prints of a plan and of access counts.
+// What `rowhouse plan` says of a plan, of access counts and of a trace.
 // Threads: pure functions.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "launch/figures/figures.h"
 #include "launch/prediction/id_counting.h"
+#include "launch/prediction/trace_summary.h"
 #include "sharding/plans/access_counts.h"
 #include "sharding/plans/plan_file.h"
 
@@ -19,5 +21,8 @@ std::string PlanText(const PlanFile& file, const std::vector<TableSpec>& tables,
 // A line for each table: rows, lookups, rows touched, the shares of the hottest 1 % and 0.1 % of
 // its rows, and the hottest rows.
 std::string IdCountsText(const IdCounts& counts);
+
+// A line for each table, and for each feature; miss ratios by cache size on a page.
+Figures TraceFigures(const TraceSummary& summary);
 
 }  // namespace rowhouse

@@ -6,18 +6,18 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/figures/figure_text.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/json_members.h"
+#include "launch/prediction/plan_of_run.h"
 #include "ps/shard/memory_budget.h"
 #include "sharding/rows/record.h"
 #include "sharding/tables/table_kind.h"
+#include "sharding/tables/table_sizes.h"
 #include "worker/dense/dlrm_model.h"
 
 namespace rowhouse {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-// ---- Making -------------------------------------------------------------------------------------
 
 // The options of the model's tables of this kind; where they differ, the first table's.
 KindOptions OptionsInModel(const Settings& settings, const std::string& kind) {
@@ -36,33 +36,6 @@ std::vector<KindOptions> OptionsToAsk(const Settings& settings, const std::strin
   return sizes_to_ask(settings.sparse_feature_size, OptionsInModel(settings, kind));
 }
 
-std::vector<SizePlan::KindVocabulary> AskKinds(const Settings& settings, const LogicalTable& asked,
-                                               uint64_t memory_bytes) {
-  std::vector<SizePlan::KindVocabulary> all;
-  for (const std::string& kind : TableKinds().Names()) {
-    for (const KindOptions& options : OptionsToAsk(settings, kind)) {
-      LogicalTable table = asked;
-      table.kind = kind;
-      table.kind_options = options;
-      SizePlan::KindVocabulary one{.kind = kind, .options = options};
-      Result<Vocabulary> largest = LargestVocabulary(table, memory_bytes);
-      if (largest.ok()) {
-        one.vocabulary = largest.value();
-      } else {
-        one.refusal = largest.status().message();
-      }
-      all.push_back(std::move(one));
-    }
-  }
-  return all;
-}
-
-uint32_t ShardsOf(const ClusterSettings& cluster) {
-  const auto given = static_cast<uint32_t>(cluster.ps_endpoints.size());
-  const uint32_t asked = cluster.ps > 0 ? static_cast<uint32_t>(cluster.ps) : 0;
-  return std::max({1u, given, asked}) * cluster.shards;
-}
-
 std::string PlaceOf(const FeatureTable& feature, const EmbeddingTables& tables) {
   bool on_shards = feature.weights && !tables.on_workers[Raw(*feature.weights)];
   bool on_workers = false;
@@ -73,253 +46,227 @@ std::string PlaceOf(const FeatureTable& feature, const EmbeddingTables& tables) 
   return on_workers ? "workers" : "shards";
 }
 
-// ---- JSON ---------------------------------------------------------------------------------------
-
-OrderedJson BytesToJson(const TableBytes& bytes) {
-  return {
-      {"rows_bytes", bytes.rows}, {"state_bytes", bytes.state}, {"trailer_bytes", bytes.trailers}};
-}
-
-OrderedJson TableToJson(const SizePlan& plan, size_t number) {
-  const FeatureTable& feature = plan.tables.features[number];
-  const LogicalTableSizes& sizes = plan.sizes.tables[number];
-  OrderedJson physical = OrderedJson::array();
-  for (const PhysicalTable& table : feature.kind->layout().tables) {
-    physical.push_back(table.spec.name);
-  }
-  if (feature.weights) physical.push_back(plan.tables.physical[Raw(*feature.weights)].name);
-  OrderedJson json = {{"name", feature.table.name},       {"kind", feature.table.kind},
-                      {"rows", feature.table.rows},       {"dim", feature.table.dim},
-                      {"out_width", feature.out_width()}, {"physical_rows", sizes.physical_rows},
-                      {"physical_tables", physical}};
-  json.update(BytesToJson(sizes.bytes));
-  json.update({{"projection_bytes", sizes.projection},
-               {"plain_rows_bytes", sizes.plain_rows},
-               {"of_plain", sizes.of_plain()},
-               {"lookup_bytes", sizes.lookup},
-               {"lives_on", PlaceOf(feature, plan.tables)}});
-  return json;
-}
-
-OrderedJson PhysicalToJson(const SizePlan& plan, size_t number) {
-  const TableSpec& table = plan.tables.physical[number];
-  OrderedJson json = {{"name", table.name},
-                      {"kind", table.kind},
-                      {"rows", table.rows},
-                      {"dim", table.dim},
-                      {"optimizer", table.optimizer}};
-  json.update(BytesToJson(plan.sizes.physical[number]));
-  json["lives_on"] = plan.tables.on_workers[number] ? "workers" : "shards";
-  return json;
-}
-
-OrderedJson VocabularyToJson(const SizePlan::KindVocabulary& one) {
-  const Vocabulary& vocabulary = one.vocabulary;
-  const bool is_known = one.refusal.empty();
-  return {
-      {"kind", one.kind},
-      {"options", one.options},
-      {"ids", is_known && vocabulary.ids ? OrderedJson(*vocabulary.ids) : OrderedJson(nullptr)},
-      {"is_bounded", is_known ? OrderedJson(vocabulary.ids.has_value()) : OrderedJson(nullptr)},
-      {"physical_rows", is_known ? OrderedJson(vocabulary.physical_rows) : OrderedJson(nullptr)},
-      {"bytes", is_known ? OrderedJson(vocabulary.bytes) : OrderedJson(nullptr)},
-      {"refusal", is_known ? OrderedJson(nullptr) : OrderedJson(one.refusal)}};
-}
-
-// ---- Text ---------------------------------------------------------------------------------------
-
 std::string SizeBytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
-std::string SizeCount(uint64_t count) {
-  return fmt::format("{}", CountText(static_cast<double>(count)));
-}
+std::string SizeCount(uint64_t count) { return CountText(static_cast<double>(count)); }
 
-TextTable EmptyTable(const std::vector<std::string>& names, size_t words) {
-  TextTable table = {.columns = {}, .rows = {}};
-  for (size_t i = 0; i < names.size(); ++i) {
-    table.columns.push_back({.name = names[i], .is_number = i >= words});
+FigureTable LogicalTables(const EmbeddingTables& tables, const ModelSizes& model) {
+  FigureTable table{.columns = {{"name", "table"},
+                                {"kind", "kind"},
+                                {"lives_on", "lives on"},
+                                {"rows", "ids", CountText},
+                                {"physical_rows", "rows", CountText},
+                                {"dim", "dim", FixedText<0>},
+                                {"out_width"},
+                                {"", "of rows", FixedText<0>},
+                                {"physical_tables"},
+                                {"rows_bytes", "weights", BytesText},
+                                {"state_bytes", "state", BytesText},
+                                {"trailer_bytes", "trailers", BytesText},
+                                {"projection_bytes", "projection", BytesText},
+                                {"plain_rows_bytes"},
+                                {"of_plain", "of plain", FixedText<4>},
+                                {"lookup_bytes"}}};
+  for (size_t i = 0; i < tables.features.size(); ++i) {
+    const FeatureTable& feature = tables.features[i];
+    const LogicalTableSizes& sizes = model.tables[i];
+    std::vector<std::string> physical;
+    std::vector<uint32_t> dims;
+    for (const PhysicalTable& one : feature.kind->layout().tables) {
+      physical.push_back(one.spec.name);
+      dims.push_back(one.spec.dim);
+    }
+    if (feature.weights) physical.push_back(tables.physical[Raw(*feature.weights)].name);
+    table.rows.push_back({feature.table.name, feature.table.kind, PlaceOf(feature, tables),
+                          feature.table.rows, sizes.physical_rows, feature.table.dim,
+                          feature.out_width(), fmt::format("{}", fmt::join(dims, "+")), physical,
+                          sizes.bytes.rows, sizes.bytes.state, sizes.bytes.trailers,
+                          sizes.projection, sizes.plain_rows, sizes.of_plain(), sizes.lookup});
   }
   return table;
 }
 
-std::string TablesText(const SizePlan& plan) {
-  TextTable text = EmptyTable({"table", "kind", "lives on", "ids", "rows", "dim", "of rows",
-                               "weights", "state", "trailers", "projection", "of plain"},
-                              3);
-  for (size_t i = 0; i < plan.tables.features.size(); ++i) {
-    const FeatureTable& feature = plan.tables.features[i];
-    const LogicalTableSizes& sizes = plan.sizes.tables[i];
-    std::vector<uint32_t> dims;
-    for (const PhysicalTable& table : feature.kind->layout().tables) dims.push_back(table.spec.dim);
-    text.rows.push_back({feature.table.name, feature.table.kind, PlaceOf(feature, plan.tables),
-                         SizeCount(feature.table.rows), SizeCount(sizes.physical_rows),
-                         fmt::format("{}", feature.table.dim),
-                         fmt::format("{}", fmt::join(dims, "+")), SizeBytes(sizes.bytes.rows),
-                         SizeBytes(sizes.bytes.state), SizeBytes(sizes.bytes.trailers),
-                         SizeBytes(sizes.projection), fmt::format("{:.4f}", sizes.of_plain())});
+FigureTable PhysicalTables(const EmbeddingTables& tables, const ModelSizes& model) {
+  FigureTable table{.key = "physical_tables",
+                    .columns = {{"name"},
+                                {"kind"},
+                                {"rows"},
+                                {"dim"},
+                                {"optimizer"},
+                                {"rows_bytes"},
+                                {"state_bytes"},
+                                {"trailer_bytes"},
+                                {"lives_on"}},
+                    .max_text_rows = 0};
+  for (size_t t = 0; t < tables.physical.size(); ++t) {
+    const TableSpec& spec = tables.physical[t];
+    const TableBytes& bytes = model.physical[t];
+    table.rows.push_back({spec.name, spec.kind, spec.rows, spec.dim, spec.optimizer, bytes.rows,
+                          bytes.state, bytes.trailers,
+                          tables.on_workers[t] ? "workers" : "shards"});
   }
-  const ModelSizes& all = plan.sizes;
-  text.rows.push_back({"total", "", "", "", "", "", "", SizeBytes(all.bytes.rows),
-                       SizeBytes(all.bytes.state), SizeBytes(all.bytes.trailers),
-                       SizeBytes(all.projections), fmt::format("{:.4f}", all.of_plain())});
-  return TableAsText(text);
+  return table;
 }
 
-std::string OptionsText(const KindOptions& options) {
-  std::vector<std::string> words;
-  for (const auto& [name, value] : options) words.push_back(name + "=" + value);
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
-std::string VocabulariesText(const SizePlan& plan) {
-  TextTable text = EmptyTable({"kind", "options", "ids", "rows", "bytes"}, 2);
-  for (const SizePlan::KindVocabulary& one : plan.vocabularies) {
-    const Vocabulary& vocabulary = one.vocabulary;
-    if (!one.refusal.empty()) {
-      text.rows.push_back({one.kind, OptionsText(one.options), "-", "-", "-"});
-    } else if (vocabulary.ids) {
-      text.rows.push_back({one.kind, OptionsText(one.options), SizeCount(*vocabulary.ids),
-                           SizeCount(vocabulary.physical_rows), SizeBytes(vocabulary.bytes)});
-    } else {
-      const std::string& rows_option = TableKinds().DeclarationOf(one.kind).rows_option;
-      const std::string options = rows_option.empty()
-                                      ? OptionsText(one.options)
-                                      : fmt::format("{}={}", rows_option, vocabulary.physical_rows);
-      text.rows.push_back({one.kind, options, "unbounded", SizeCount(vocabulary.physical_rows),
-                           SizeBytes(vocabulary.bytes)});
+// The largest table of each kind, with the options that decide its size, that fits into the memory.
+FigureTable Vocabularies(const Settings& settings, const LogicalTable& asked,
+                         uint64_t memory_bytes) {
+  FigureTable table{.key = "vocabularies",
+                    .columns = {{"kind", "kind"},
+                                {"options"},
+                                {"", "options"},
+                                {"ids"},
+                                {"", "ids", CountText},
+                                {"is_bounded"},
+                                {"physical_rows", "rows", CountText},
+                                {"bytes", "bytes", BytesText},
+                                {"refusal"}}};
+  const auto add = [&](const std::string& kind, const KindOptions& options) {
+    LogicalTable largest = asked;
+    largest.kind = kind;
+    largest.kind_options = options;
+    std::vector<std::string> words;
+    for (const auto& [name, value] : options) words.push_back(name + "=" + value);
+    const Result<Vocabulary> made = LargestVocabulary(largest, memory_bytes);
+    if (!made.ok()) {
+      table.rows.push_back({kind, options, fmt::format("{}", fmt::join(words, " ")), nullptr,
+                            nullptr, nullptr, nullptr, nullptr, made.status().message()});
+      return;
     }
-  }
-  return TableAsText(text);
-}
-
-std::string FiguresText(const SizePlan& plan) {
-  const ModelSizes& sizes = plan.sizes;
-  const auto line = [](const std::string& name, const std::string& value) {
-    return fmt::format("{:<34}{}\n", name, value);
+    const Vocabulary& vocabulary = made.value();
+    const std::string& rows_option = TableKinds().DeclarationOf(kind).rows_option;
+    if (!vocabulary.ids && !rows_option.empty()) {
+      words = {fmt::format("{}={}", rows_option, vocabulary.physical_rows)};
+    }
+    const OrderedJson ids = FigureOrNull(vocabulary.ids);
+    table.rows.push_back({kind, options, fmt::format("{}", fmt::join(words, " ")), ids,
+                          vocabulary.ids ? ids : OrderedJson("unbounded"),
+                          vocabulary.ids.has_value(), vocabulary.physical_rows, vocabulary.bytes,
+                          nullptr});
   };
-  std::string text;
-  text += line("rows and projections:", fmt::format("{} ({} bytes), {:.4f} of {} as plain tables",
-                                                    SizeBytes(sizes.rows_and_projections()),
-                                                    SizeCount(sizes.rows_and_projections()),
-                                                    sizes.of_plain(), SizeBytes(sizes.plain_rows)));
-  text += line("with state and trailers:", SizeBytes(sizes.bytes.total()));
-  text += line("dense part:", fmt::format("{} parameters, {}", SizeCount(plan.dense_parameters),
-                                          SizeBytes(plan.dense_parameters * sizeof(float))));
-  text += line("rows read by a sample:",
-               fmt::format("{} bytes, at one id a table", SizeCount(sizes.lookup)));
-  text += line("rows in 8 and in 4 bits:", fmt::format("{} and {}", SizeBytes(plan.rows_in_8_bits),
-                                                       SizeBytes(plan.rows_in_4_bits)));
-  text += line("cache of a PS node:",
-               fmt::format("bytes = cache_sets * cache_lines * dim * element_size = {} * {} * {} * "
-                           "4 = {} of weights",
-                           plan.cache.sets, plan.cache.lines, plan.asked.dim, plan.cache.bytes));
-  if (plan.shards > 1) {
-    text += line(
-        fmt::format("at most on one of {} shards:", plan.shards),
-        fmt::format("{} of weights divided by rows, as training does; by columns {}; by rows "
-                    "as block tables {}",
-                    SizeBytes(plan.fullest_shard.by_rows), SizeBytes(plan.fullest_shard.by_columns),
-                    SizeBytes(plan.fullest_shard.as_blocks)));
+  for (const std::string& kind : TableKinds().Names()) {
+    for (const KindOptions& options : OptionsToAsk(settings, kind)) add(kind, options);
   }
-  return text;
+  return table;
 }
 
-// Sized as by a PS node, if all rows of the model had plan.asked's dim and were divided evenly.
-SizePlan::Cache CacheOf(const Settings& settings, const SizePlan& plan) {
+// Weights in the cache of one PS node, as if all rows were as wide as those of `asked`: the rows
+// that the model has on shards, but at most the share cache_ratio of them, and at most cache_mb.
+struct CacheSize {
+  uint64_t sets = 0;
+  uint64_t lines = 0;
+  uint64_t bytes = 0;  // sets x lines x dim x 4
+};
+
+CacheSize CacheOf(const Settings& settings, const LogicalTable& asked) {
+  const EmbeddingTables& tables = settings.embedding;
   uint64_t rows = 0;
-  for (size_t t = 0; t < plan.tables.physical.size(); ++t) {
-    if (plan.tables.on_workers[t]) continue;
-    if (__builtin_add_overflow(rows, plan.tables.physical[t].rows, &rows)) rows = UINT64_MAX;
+  for (size_t t = 0; t < tables.physical.size(); ++t) {
+    if (tables.on_workers[t]) continue;
+    if (__builtin_add_overflow(rows, tables.physical[t].rows, &rows)) rows = UINT64_MAX;
   }
   const NodeOptions& storage = settings.storage;
   if (storage.cache_ratio < 1.0) {
     rows = static_cast<uint64_t>(static_cast<double>(rows) * storage.cache_ratio);
   }
-  const uint64_t nodes = plan.shards / settings.cluster.shards;
+  const uint64_t nodes = PsNodesOf(settings.cluster);
   rows = rows / nodes + (rows % nodes != 0 ? 1 : 0);
   uint64_t bytes = storage.cache_mb << 20;
   if (storage.memory_limit_mb > 0) {
     const Result<MemoryBudget> budget =
         DivideMemory(storage.memory_limit_mb << 20, settings.cluster.shards);
-    if (budget.ok()) bytes = std::min(bytes, budget.value().cache_bytes);  // Else refused below.
+    // Else MakeNodePlan refuses it.
+    if (budget.ok()) bytes = std::min(bytes, budget.value().cache_bytes);
   }
-  const uint64_t record_bytes = BytesOfTable(plan.asked, false, false).total();
-  rows = std::min(rows, bytes / record_bytes);
-  SizePlan::Cache cache;
+  rows = std::min(rows, bytes / BytesOfTable(asked, false, false).total());
+  CacheSize cache;
   cache.lines = std::min<uint64_t>(storage.cache_ways, std::max<uint64_t>(rows, 1));
   cache.sets = rows / cache.lines;
-  cache.bytes = CacheBytes(cache.sets, cache.lines, plan.asked.dim);
+  cache.bytes = CacheBytes(cache.sets, cache.lines, asked.dim);
   return cache;
 }
 
 }  // namespace
 
-SizePlan MakeSizePlan(const Settings& settings, uint64_t memory_bytes) {
-  SizePlan plan;
-  plan.tables = settings.embedding;
-  plan.sizes = SizesOf(plan.tables);
+Figures SizeFigures(const Settings& settings, uint64_t memory_bytes) {
+  const EmbeddingTables& tables = settings.embedding;
+  const ModelSizes sizes = SizesOf(tables);
+  LogicalTable asked;
+  asked.name = "asked";
+  asked.rows = 1;
+  asked.dim = settings.sparse_feature_size;
+  asked.optimizer = settings.table_defaults.optimizer;
+  asked.optimizer_options = settings.table_defaults.optimizer_options;
+
+  Figures figures{.json = {{"format", kSizePlanFormat}}};
+  FigureTable logical = LogicalTables(tables, sizes);
+  figures.json["tables"] = TableAsJson(logical);
+  FigureTable::Row& total = logical.rows.emplace_back(logical.columns.size(), "");
+  total[0] = "total";
+  total[9] = sizes.bytes.rows;
+  total[10] = sizes.bytes.state;
+  total[11] = sizes.bytes.trailers;
+  total[12] = sizes.projections;
+  total[14] = sizes.of_plain();
+  figures.Add(std::move(logical));
+  figures.Add(PhysicalTables(tables, sizes));
+  figures.Append("\n");
+
+  const uint64_t weights = sizes.rows_and_projections();
+  figures.Line("rows and projections:",
+               fmt::format("{} ({} bytes), {:.4f} of {} as plain tables", SizeBytes(weights),
+                           SizeCount(weights), sizes.of_plain(), SizeBytes(sizes.plain_rows)));
+  figures.Line("with state and trailers:", SizeBytes(sizes.bytes.total()));
   DenseParameters dense;  // Never allocated: only its size is needed.
   const DlrmModel model(settings.model, &dense);
-  plan.dense_parameters = dense.size();
-  plan.rows_in_8_bits = QuantisedBytes(plan.tables, 8);
-  plan.rows_in_4_bits = QuantisedBytes(plan.tables, 4);
-  plan.shards = ShardsOf(settings.cluster);
-  plan.fullest_shard = FullestShard(plan.tables, plan.shards);
+  figures.Line("dense part:", fmt::format("{} parameters, {}", SizeCount(dense.size()),
+                                          SizeBytes(dense.size() * sizeof(float))));
+  figures.Line("rows read by a sample:",
+               fmt::format("{} bytes, at one id a table", SizeCount(sizes.lookup)));
+  const uint64_t in_8_bits = QuantisedBytes(tables, 8), in_4_bits = QuantisedBytes(tables, 4);
+  figures.Line("rows in 8 and in 4 bits:",
+               fmt::format("{} and {}", SizeBytes(in_8_bits), SizeBytes(in_4_bits)));
+  figures.json["totals"] = {{"rows_bytes", sizes.bytes.rows},
+                            {"state_bytes", sizes.bytes.state},
+                            {"trailer_bytes", sizes.bytes.trailers},
+                            {"projection_bytes", sizes.projections},
+                            {"plain_rows_bytes", sizes.plain_rows},
+                            {"of_plain", sizes.of_plain()},
+                            {"lookup_bytes", sizes.lookup},
+                            {"dense_parameters", dense.size()},
+                            {"parameters", weights / sizeof(float) + dense.size()},
+                            {"rows_bytes_in_8_bits", in_8_bits},
+                            {"rows_bytes_in_4_bits", in_4_bits}};
 
-  plan.asked.name = "asked";
-  plan.asked.rows = 1;
-  plan.asked.dim = settings.sparse_feature_size;
-  plan.asked.optimizer = settings.table_defaults.optimizer;
-  plan.asked.optimizer_options = settings.table_defaults.optimizer_options;
-  plan.cache = CacheOf(settings, plan);
-  plan.memory_bytes = memory_bytes;
-  plan.vocabularies = AskKinds(settings, plan.asked, memory_bytes);
-  return plan;
-}
-
-OrderedJson SizePlanToJson(const SizePlan& plan) {
-  OrderedJson tables = OrderedJson::array(), physical = OrderedJson::array(),
-              vocabularies = OrderedJson::array();
-  for (size_t i = 0; i < plan.tables.features.size(); ++i) tables.push_back(TableToJson(plan, i));
-  for (size_t t = 0; t < plan.tables.physical.size(); ++t) {
-    physical.push_back(PhysicalToJson(plan, t));
+  const CacheSize cache = CacheOf(settings, asked);
+  figures.Line("cache of a PS node:",
+               fmt::format("bytes = cache_sets * cache_lines * dim * element_size = {} * {} * {} * "
+                           "4 = {} of weights",
+                           cache.sets, cache.lines, asked.dim, cache.bytes));
+  figures.json["cache"] = {{"cache_sets", cache.sets},
+                           {"cache_lines", cache.lines},
+                           {"dim", asked.dim},
+                           {"element_size", sizeof(float)},
+                           {"bytes", cache.bytes}};
+  const uint32_t shards = PsNodesOf(settings.cluster) * settings.cluster.shards;
+  const ShardBytes fullest = FullestShard(tables, shards);
+  if (shards > 1) {
+    figures.Line(fmt::format("at most on one of {} shards:", shards),
+                 fmt::format("{} of weights divided by rows, as training does; by columns {}; by "
+                             "rows as block tables {}",
+                             SizeBytes(fullest.by_rows), SizeBytes(fullest.by_columns),
+                             SizeBytes(fullest.as_blocks)));
   }
-  for (const auto& one : plan.vocabularies) vocabularies.push_back(VocabularyToJson(one));
-  OrderedJson totals = BytesToJson(plan.sizes.bytes);
-  totals.update(
-      {{"projection_bytes", plan.sizes.projections},
-       {"plain_rows_bytes", plan.sizes.plain_rows},
-       {"of_plain", plan.sizes.of_plain()},
-       {"lookup_bytes", plan.sizes.lookup},
-       {"dense_parameters", plan.dense_parameters},
-       {"parameters", plan.sizes.rows_and_projections() / sizeof(float) + plan.dense_parameters},
-       {"rows_bytes_in_8_bits", plan.rows_in_8_bits},
-       {"rows_bytes_in_4_bits", plan.rows_in_4_bits}});
-  return {{"format", kSizePlanFormat},
-          {"tables", tables},
-          {"physical_tables", physical},
-          {"totals", totals},
-          {"cache",
-           {{"cache_sets", plan.cache.sets},
-            {"cache_lines", plan.cache.lines},
-            {"dim", plan.asked.dim},
-            {"element_size", sizeof(float)},
-            {"bytes", plan.cache.bytes}}},
-          {"shards",
-           {{"count", plan.shards},
-            {"by_rows_bytes", plan.fullest_shard.by_rows},
-            {"by_columns_bytes", plan.fullest_shard.by_columns},
-            {"as_blocks_bytes", plan.fullest_shard.as_blocks}}},
-          {"memory_bytes", plan.memory_bytes},
-          {"vocabulary_dim", plan.asked.dim},
-          {"vocabulary_optimizer", plan.asked.optimizer},
-          {"vocabularies", vocabularies}};
-}
-
-std::string SizePlanText(const SizePlan& plan) {
-  return TablesText(plan) + "\n" + FiguresText(plan) +
-         fmt::format("\nThe largest table of {} floats a row and optimizer {} in {}:\n\n",
-                     plan.asked.dim, plan.asked.optimizer, SizeBytes(plan.memory_bytes)) +
-         VocabulariesText(plan);
+  figures.json["shards"] = {{"count", shards},
+                            {"by_rows_bytes", fullest.by_rows},
+                            {"by_columns_bytes", fullest.by_columns},
+                            {"as_blocks_bytes", fullest.as_blocks}};
+  figures.json["memory_bytes"] = memory_bytes;
+  figures.json["vocabulary_dim"] = asked.dim;
+  figures.json["vocabulary_optimizer"] = asked.optimizer;
+  figures.Say("\nThe largest table of {} floats a row and optimizer {} in {}:\n\n", asked.dim,
+              asked.optimizer, SizeBytes(memory_bytes));
+  figures.Add(Vocabularies(settings, asked, memory_bytes));
+  return figures;
 }
 
 }  // namespace rowhouse

@@ -1,17 +1,14 @@
 // rowhouse plan --trace=FILE: what a trace says of each table; with --config of the model's tables,
 // else of the trace's own. --out writes access counts, for --access_counts. With --plan or
 // --strategy: that plan of the run, with figures by the trace; --out writes the plan.
-#include <nlohmann/json.hpp>
-
 #include "common/json_text.h"
-#include "common/output_path.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
 #include "launch/plan/candidate_plans.h"
 #include "launch/plan/lab_page.h"
 #include "launch/plan/plan_report.h"
-#include "launch/plan/trace_summary_text.h"
+#include "launch/prediction/lab_run.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/settings/strategy_settings.h"
 
@@ -23,11 +20,7 @@ Status WriteOut(const CommandLine& command_line, const std::string& what,
                 const std::string& file_text, std::string* text) {
   const std::string out = command_line.Value(kOutFlag);
   if (out.empty()) return OkStatus();
-  const Status written = WriteOutput(out, file_text);
-  if (written.code() == StatusCode::kNotFound) {
-    return UsageError("--out={}: {}", out, written.message());
-  }
-  if (!written.ok()) return written.Annotate("--out=" + out);
+  RETURN_IF_ERROR(WriteFileOfFlag("out", out, file_text));
   *text += fmt::format("\n{}, written to {}\n", what, out);
   return OkStatus();
 }
@@ -71,12 +64,12 @@ Status DescribeTrace(const CommandLine& command_line, const Settings& settings) 
     }
   }
   ASSIGN_OR_RETURN(const TraceSummary summary, ReadTraceSummary(path, tables, options));
-  std::string text = TraceSummaryText(summary);
+  Figures figures = TraceFigures(summary);
+  std::string written;
   RETURN_IF_ERROR(WriteOut(command_line, "access counts, for --access_counts",
-                           JsonLines(summary.accesses.ToJson()), &text));
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
-                                 DumpJson(TraceSummaryToJson(summary), 2) + "\n", text));
-  return WriteLabPage(command_line, TraceSummaryPage(summary));
+                           JsonLines(summary.accesses.ToJson()), &written));
+  figures.Append(std::move(written));
+  return DeliverLabFigures(command_line, figures);
 }
 
 Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
@@ -86,15 +79,13 @@ Status RunTraceMode(const CommandLine& command_line, const Settings& settings) {
                        : DescribeTrace(command_line, settings);
 }
 
-REGISTER_MEMBER(AddVerbFlag(
-    {.name = kTraceFlag,
-     .verbs = kPlan,
-     .help = "A trace of ids: a file of train --record_ids, or text, a line \"TABLE ID\" a lookup "
-             "(docs/traces.md has a program for files of torch). Prints lookups, skew, reuse and "
-             "miss ratios of "
-             "each table, and --out writes access counts; with other flags of this list: what "
-             "their runs would look up",
-     .section = kLabSection}));
+REGISTER_MEMBER(AddLabFlag(
+    kTraceFlag,
+    "A trace of ids: a file of train --record_ids, or text, a line \"TABLE ID\" a lookup "
+    "(docs/traces.md has a program for files of torch). Prints lookups, skew, reuse and "
+    "miss ratios of "
+    "each table, and --out writes access counts; with other flags of this list: what "
+    "their runs would look up"));
 // A trace is what other modes are asked about.
 REGISTER_MEMBER(
     AddPlanMode({.flag = std::string(kTraceFlag), .run = RunTraceMode, .precedence = -1}));

@@ -241,10 +241,10 @@ TEST(Families, ADataSourceKeepsItsPositionAndItsFiles) {
 }
 
 TEST(Families, SizesOfAKindAreAskedAsItDeclares) {
-  const SizePlan plan = MakeSizePlan(Read(kConfig), 1 << 20);
+  const Figures figures = SizeFigures(Read(kConfig), 1 << 20);
   std::vector<KindOptions> asked;
-  for (const SizePlan::KindVocabulary& one : plan.vocabularies) {
-    if (one.kind == "folded") asked.push_back(one.options);
+  for (const auto& one : figures.json["vocabularies"]) {
+    if (one["kind"] == "folded") asked.push_back(one["options"].get<KindOptions>());
   }
   EXPECT_EQ(asked, (std::vector<KindOptions>{{{"fold", "2"}}, {{"fold", "4"}}}));
 }

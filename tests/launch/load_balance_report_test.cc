@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string Text(const LoadBalanceOptions& options) {
-  return LoadBalanceText(LoadBalanceManager::Make(options).value());
+  return FiguresAsText(LoadBalanceFigures(LoadBalanceManager::Make(options).value()));
 }
 
 Result<std::optional<LoadBalanceManager>> ReadLoadBalanceReport(
@@ -47,7 +47,7 @@ TEST(LoadBalanceText, EmptyRanksHoldNothing) {
   const LoadBalanceOptions options{
       .embeddings_per_feat = {100, 9}, .num_groups = 3, .mode = LoadBalanceMode::kGreedy};
   EXPECT_THAT(Text(options), HasSubstr("   2     0    0.0000        0           0\n"));
-  const auto json = LoadBalanceToJson(LoadBalanceManager::Make(options).value());
+  const auto json = LoadBalanceFigures(LoadBalanceManager::Make(options).value()).json;
   EXPECT_EQ(json["groups"].dump(), "[[0],[1],[]]");
   EXPECT_EQ(json["offsets"].dump(), "[[0],[0],[]]");
   EXPECT_EQ(json["emb_dims"].dump(), "[128,16,0]");

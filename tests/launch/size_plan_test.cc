@@ -39,7 +39,7 @@ SizePlanJson MicroDlrm(const std::vector<LogicalTable>& tables, uint32_t dim) {
   settings.model.top_mlp = {32, 16, 1};
   settings.Complete();
   EXPECT_OK(settings.Validate());
-  return SizePlanToJson(MakeSizePlan(settings, 1 << 20));
+  return SizeFigures(settings, 1 << 20).json;
 }
 
 TEST(SizePlan, CountsTheParametersOfMicroDlrm) {
@@ -69,7 +69,7 @@ TEST(SizePlan, JsonHoldsEveryTableAndTheTotals) {
   const LogicalTable qr = Table("qr", 100, 8, "qr", {{"remainder", "workers"}});
   Settings settings = Model({wide, qr}, 8);
   settings.cluster.ps = 2;
-  const SizePlanJson json = SizePlanToJson(MakeSizePlan(settings, 4096));
+  const SizePlanJson json = SizeFigures(settings, 4096).json;
   EXPECT_EQ(json["tables"][0].dump(),
             R"({"name":"wide","kind":"block","rows":1000,"dim":8,"out_width":8,)"
             R"("physical_rows":1000,"physical_tables":["wide"],"rows_bytes":8000,)"
@@ -89,7 +89,7 @@ TEST(SizePlan, JsonHoldsEveryTableAndTheTotals) {
 
 TEST(SizePlan, EveryKindHasItsLargestVocabulary) {
   // A record of 8 floats and its trailer: 48 bytes.
-  const SizePlanJson json = SizePlanToJson(MakeSizePlan(Model({Table("t", 10, 8)}, 8), 4800));
+  const SizePlanJson json = SizeFigures(Model({Table("t", 10, 8)}, 8), 4800).json;
   EXPECT_EQ(json["memory_bytes"], 4800);
   EXPECT_EQ(json["vocabulary_dim"], 8);
   std::map<std::string, std::string> ids;
@@ -114,8 +114,11 @@ TEST(SizePlan, OptionsOfTheModelsTablesAreAskedFor) {
                                    Table("b", 10, 8, "qr", {{"collisions", "sqrt"}})},
                                   8);
   std::vector<std::string> asked;
-  for (const auto& one : MakeSizePlan(settings, 4800).vocabularies) {
-    for (const auto& [name, value] : one.options) asked.push_back(name + "=" + value);
+  const SizePlanJson json = SizeFigures(settings, 4800).json;
+  for (const auto& one : json["vocabularies"]) {
+    for (const auto& [name, value] : one["options"].items()) {
+      asked.push_back(name + "=" + value.get<std::string>());
+    }
   }
   EXPECT_THAT(asked, testing::UnorderedElementsAre("block_dim=4", "collisions=sqrt", "row_dim=2"));
 }
@@ -130,13 +133,13 @@ TEST(SizePlan, ACacheHoldsNoMoreRowsThanThereAre) {
     Settings settings = Model({Table("t", rows, dim)}, dim);
     settings.storage.cache_mb = 1 << 20;
     settings.storage.cache_ways = want["cache_lines"];
-    EXPECT_EQ(SizePlanToJson(MakeSizePlan(settings, 1))["cache"]["bytes"], want["bytes"]);
+    EXPECT_EQ(SizeFigures(settings, 1).json["cache"]["bytes"], want["bytes"]);
     // As large a part of a larger table.
     settings = Model({Table("t", 10 * rows, dim)}, dim);
     settings.storage.cache_mb = 1 << 20;
     settings.storage.cache_ways = want["cache_lines"];
     settings.storage.cache_ratio = 0.1;
-    EXPECT_EQ(SizePlanToJson(MakeSizePlan(settings, 1))["cache"]["bytes"], want["bytes"]);
+    EXPECT_EQ(SizeFigures(settings, 1).json["cache"]["bytes"], want["bytes"]);
   }
 }
 
@@ -145,7 +148,7 @@ TEST(SizePlan, TextIsAlignedInUnits) {
       {Table("a_table", 1048576, 512, "block", {{"block_dim", "128"}}), Table("b", 7, 512)}, 512);
   settings.storage.cache_ways = 1;
   settings.storage.cache_mb = 2064;  // 2^20 records of 512 floats and a trailer
-  const std::string text = SizePlanText(MakeSizePlan(settings, uint64_t{2064} << 20));
+  const std::string text = FiguresAsText(SizeFigures(settings, uint64_t{2064} << 20));
   EXPECT_THAT(text, testing::StartsWith("table    kind   lives on        ids       rows  dim  of "
                                         "rows   weights  state  trailers  projection  of plain\n"
                                         "a_table  block  shards    1,048,576  1,048,576  512      "
@@ -179,8 +182,8 @@ TEST(PlanVerb, PrintsOneFormOrTheOther) {
   settings.storage.cache_mb = 3;
   const NodePlan nodes = MakeNodePlan(settings).value();
   EXPECT_EQ(Printed(settings, {.wants_sizes = true}),
-            SizePlanText(MakeSizePlan(settings, 3 << 20)) + "\n" + NodePlanText(nodes));
-  SizePlanJson json = SizePlanToJson(MakeSizePlan(settings, 5 << 20));
+            FiguresAsText(SizeFigures(settings, 3 << 20)) + "\n" + NodePlanText(nodes));
+  SizePlanJson json = SizeFigures(settings, 5 << 20).json;
   json["ps_nodes"] = NodePlanToJson(nodes);
   EXPECT_EQ(
       SizePlanJson::parse(Printed(settings, {.wants_sizes = true, .json = "-", .memory_mb = "5"})),

@@ -12,18 +12,14 @@ function drawLab(data) {
     if (warning) main.append(el("div", "notice", warning));
   }
   if (data.machine) drawRun();
-  if (data.strategies) drawStrategies();
-  if (data.tables && data.tables.length) drawTables();
-  if (data.gains) drawGains();
+  if (data.strategies) {
+    drawGrids("Plans");
+    drawStrategies();
+  }
   if (data.loads) drawLoads();
   if (data.curves) drawCurves();
   if (data.measured) drawMeasured();
-  if (data.grids) {
-    const tables = Page.section(main, "Figures");
-    for (const {title, note, columns, rows} of data.grids) {
-      Page.panel(tables, title, note).append(table(columns, rows));
-    }
-  }
+  if (!data.strategies && data.grids.length) drawGrids("Figures");
 
   function drawRun() {
     const cluster = data.cluster;
@@ -43,25 +39,15 @@ function drawLab(data) {
     }
   }
 
+  function drawGrids(heading) {
+    const grid = Page.section(main, heading);
+    for (const {title, note, columns, rows} of data.grids) {
+      Page.panel(grid, title, note, columns.length > 6).append(table(columns, rows));
+    }
+  }
+
   function drawStrategies() {
     const can = data.strategies.filter((one) => !one.refused);
-    const refused = data.strategies.filter((one) => one.refused);
-    main.append(el("h2", "", "Plans, by predicted time of a step"));
-    main.append(table(
-      [{name: "strategy"}, {name: "ms a step", number: true}, {name: "bound by"},
-       {name: "bytes a step", number: true}, {name: "hit rate", number: true},
-       {name: "memory, fullest", number: true}, {name: "max / mean", number: true},
-       {name: "on a worker", number: true}, {name: "rows a step, busiest", number: true}, {name: "max / mean", number: true}],
-      can.map((one) => [
-        one.name + (one.name === data.configured ? " (as configured)" : ""), fixed(one.ms, 3),
-        one.bound + (one.is_oversubscribed ? ", too few cores" : ""),
-        bytes(one.wire_bytes), fixed(one.hit_rate, 3), bytes(one.memory.max),
-        fixed(one.memory.max_over_mean, 3), bytes(one.worker && one.worker.memory_bytes),
-        count(one.load.max), fixed(one.load.max_over_mean, 3),
-      ])));
-    main.append(el("p", "muted",
-      "Fullest and busiest: of the PS nodes. Rows are those that PS nodes give in a step, those of " +
-      "one worker merged. +bags: shards pool. auto: the planner's own plan."));
     if (can.length) {
       const apart = ["data", "pull", "push", "allreduce"];
       const compute = (p) => Object.keys(p).reduce(
@@ -74,42 +60,6 @@ function drawLab(data) {
                   phases.map(([name, of]) => ({name, values: can.map((one) => of(one.phases))})),
                   {isStacked: true, format: ms, xName: "ms", isBestShortest: true});
     }
-    if (refused.length) {
-      main.append(el("h2", "", "Refused"));
-      main.append(table([{name: "strategy"}, {name: "why"}],
-                        refused.map((one) => [one.name, one.refused])));
-    }
-  }
-
-  function drawTables() {
-    const isPlanned = data.tables.some((one) => isNumber(one.ms_if_on_workers));
-    const kMax = 200;
-    const shown = [...data.tables].sort((a, b) => b.ms - a.ms).slice(0, kMax);
-    main.append(el("h2", "", `Where ${data.best} puts the tables`));
-    if (shown.length < data.tables.length) {
-      main.append(el("p", "muted", `The ${kMax} that take most time, of ${count(data.tables.length)}.`));
-    }
-    main.append(table(
-      [{name: "table"}, {name: "rows", number: true}, {name: "rows a step", number: true},
-       {name: "hit rate", number: true}, {name: "bytes a step", number: true},
-       {name: "ms a step", number: true}, {name: "where"}, 
-       ...(isPlanned ? ["ms if pulled", "if pooled", "on workers"].map(
-         (name) => ({name, number: true})) : [])],
-      shown.map((one) => [
-        one.name, count(one.rows), count(one.rows_pulled), fixed(one.hit_rate, 3),
-        bytes(one.bytes), fixed(one.ms, 3), one.where,
-        ...(isPlanned ? [one.ms_if_pulled, one.ms_if_pooled, one.ms_if_on_workers].map(
-          (value) => (isNumber(value) ? fixed(value, 3) : null)) : []),
-      ])));
-  }
-
-  function drawGains() {
-    const gains = data.gains.filter((one) => !one.refused && one.share > 0);
-    if (!gains.length) return;
-    main.append(el("h2", "", "What would help most"));
-    main.append(table([{name: "change"}, {name: "ms a step", number: true},
-                       {name: "saves", number: true}, {name: "how", code: true, whole: true}],
-                      gains.map((one) => [one.what, fixed(one.ms, 3), percent(one.share), one.how])));
   }
 
   function drawLoads() {

@@ -6,8 +6,6 @@
 
 #include "launch/command_line/verb_flags.h"
 #include "launch/plan/candidates_report.h"
-#include "launch/plan/gains.h"
-#include "launch/plan/plan_pictures.h"
 #include "launch/settings/setting_fields.h"
 #include "sharding/plans/plan_file.h"
 #include "tests/testing/testing.h"
@@ -185,17 +183,17 @@ TEST(Candidates, SayWhereATableIs) {
   EXPECT_THAT(where("table_wise_lpt+bags"), HasSubstr(", pooled there"));
 }
 
-TEST(Gains, AreOrderedAndMoreCacheHelpsWhereRowsAreMissed) {
+TEST(Savings, AreOrderedAndMoreCacheHelpsWhereRowsAreMissed) {
   Settings settings = ThreeTables();
   settings.storage.cache_mb = 2;
   const LabRun run = RunOf(settings);
   const std::vector<CandidatePlan> candidates = All(run);
   const CandidatePlan& from = *ConfiguredOf(candidates);
   ASSERT_LT(from.cost.hit_rate, 0.99);
-  const std::vector<Gain> gains = GainsOf(run, from, candidates).value();
-  EXPECT_TRUE(std::ranges::is_sorted(gains, std::greater(), &Gain::share));
-  const auto cache = std::ranges::find(gains, "--cache_mb=16", &Gain::how);
-  ASSERT_NE(cache, gains.end());
+  const std::vector<Saving> savings = SavingsOf(run, from, candidates).value();
+  EXPECT_TRUE(std::ranges::is_sorted(savings, std::greater(), &Saving::share));
+  const auto cache = std::ranges::find(savings, "--cache_mb=16", &Saving::how);
+  ASSERT_NE(cache, savings.end());
   EXPECT_GT(cache->share, 0);
   EXPECT_LT(cache->ms, from.cost.ms);
 }
@@ -203,9 +201,10 @@ TEST(Gains, AreOrderedAndMoreCacheHelpsWhereRowsAreMissed) {
 TEST(CandidatesReport, TextAndJsonHaveEveryCandidateAndEveryTable) {
   const LabRun run = RunOf(ThreeTables());
   const std::vector<CandidatePlan> candidates = All(run);
-  const std::vector<Gain> gains = GainsOf(run, *ConfiguredOf(candidates), candidates).value();
-  const std::string text = CandidatesText(run, candidates, gains);
-  const nlohmann::ordered_json json = CandidatesToJson(run, candidates, gains);
+  const std::vector<Saving> savings = SavingsOf(run, *ConfiguredOf(candidates), candidates).value();
+  const Figures figures = CandidateFigures(run, candidates, savings);
+  const std::string text = FiguresAsText(figures);
+  const nlohmann::ordered_json& json = figures.json;
   for (const CandidatePlan& one : candidates) EXPECT_THAT(text, HasSubstr(one.name));
   EXPECT_THAT(text, HasSubstr("row_wise *"));
   EXPECT_THAT(text, HasSubstr("What would help most, from row_wise at "));
@@ -216,7 +215,7 @@ TEST(CandidatesReport, TextAndJsonHaveEveryCandidateAndEveryTable) {
   EXPECT_EQ(json.at("best"), candidates.front().name);
 }
 
-TEST(PlanPictures, LoadsOfTablesAddUpToTheLoadOfEachNode) {
+TEST(CandidatesReport, LoadsOfTablesAddUpToTheLoadOfEachNode) {
   const LabRun run = RunOf(ThreeTables());
   const CandidatePlan plan = MakeCandidate(run, "table_wise_lpt").value();
   const nlohmann::ordered_json loads = LoadsByTable(run, plan).value();
@@ -228,7 +227,7 @@ TEST(PlanPictures, LoadsOfTablesAddUpToTheLoadOfEachNode) {
   }
 }
 
-TEST(PlanPictures, MissesFallWithTheCache) {
+TEST(CandidatesReport, MissesFallWithTheCache) {
   const LabRun run = RunOf(ThreeTables());
   const auto curves = MissRatioCurves(run, MakeCandidate(run, "row_wise").value());
   ASSERT_EQ(curves.at("series").size(), 3u);
@@ -262,7 +261,7 @@ TEST(Candidates, OfPlanFilesHaveTheirOwnNames) {
   EXPECT_THAT(titles,
               testing::UnorderedElementsAre("hot rows apart", files[1], "twice (" + files[2] + ")",
                                             "twice (" + files[3] + ")"));
-  const std::string text = CandidatesText(run, candidates, {});
+  const std::string text = FiguresAsText(CandidateFigures(run, candidates, {}));
   EXPECT_THAT(text, HasSubstr("hot rows apart"));
   EXPECT_THAT(text, Not(HasSubstr("a.json")));
 }

@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "common/random.h"
-#include "launch/plan/trace_summary_text.h"
-#include "launch/prediction/traced_workload.h"
+#include "launch/plan/plan_report.h"
+#include "launch/prediction/workload_of_run.h"
 #include "tests/testing/testing.h"
 #include "worker/data/traces/recorded_trace.h"
 #include "worker/data/zipf.h"
@@ -165,8 +165,9 @@ TEST(TraceSummary, TablesWithoutLookupsAreNamed) {
   EXPECT_EQ(NoLookupsText(of({{"a", 10}, {"b", 10}})), "no lookups of table b");
   const TraceSummary summary = of({{"b", 10}, {"a", 10}, {"c", 10}});
   EXPECT_EQ(NoLookupsText(summary), "no lookups of tables b and c");
-  EXPECT_THAT(TraceSummaryText(summary), HasSubstr("warning: no lookups of tables b and c\n"));
-  EXPECT_THAT(TraceSummaryText(summary), HasSubstr("1 sample in 1 step of 4"));
+  EXPECT_THAT(FiguresAsText(TraceFigures(summary)),
+              HasSubstr("warning: no lookups of tables b and c\n"));
+  EXPECT_THAT(FiguresAsText(TraceFigures(summary)), HasSubstr("1 sample in 1 step of 4"));
 }
 
 TEST(TraceSummary, ATraceOfAnotherConfigIsRefused) {
@@ -180,7 +181,7 @@ TEST(TraceSummary, ATraceOfAnotherConfigIsRefused) {
   EXPECT_THAT(error(TablesOf({{"a", 20'000}}), dir / "t"),
               HasSubstr("it has 2 tables, the model 1"));
   EXPECT_THAT(error(TablesOf({{"a", 20'000}, {"b", 100}}, "qr"), dir / "t"),
-              HasSubstr("record it anew with --record_ids_share=1"));
+              HasSubstr("record it again with --record_ids_share=1"));
   std::ofstream(dir / "text") << "a 5\nzz 6\n";
   EXPECT_THAT(error(TablesOf({{"a", 10}, {"b", 10}}), dir / "text"),
               HasSubstr("its table \"zz\" is no table of the model"));
