@@ -5,17 +5,13 @@
 
 #include "common/counted.h"
 #include "common/median.h"
-#include "launch/figures/report_file.h"
-#include "launch/figures/text_table.h"
+#include "common/read_value.h"
+#include "launch/figures/json_output.h"
 
 namespace rowhouse {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-double ErrorOf(double simulated, double measured) {
-  return measured > 0 ? (simulated - measured) / measured : 0;
-}
 
 // A table as one text: "page: 50,000 rows of 32 floats".
 std::string TableText(const std::string& name, uint64_t rows, uint64_t dim) {
@@ -74,21 +70,17 @@ Result<OneRun> ReadRun(const std::string& path, const ClusterShape& cluster,
   return run;
 }
 
-TextTable::Column NumberColumn(const char* name) { return {.name = name, .is_number = true}; }
-
 }  // namespace
 
 Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape& cluster,
                                     std::span<const LogicalTable> tables) {
   std::vector<double> step_ms, wire_bytes;
   std::vector<std::vector<double>> load(cluster.ps);
-  for (size_t begin = 0; begin <= paths.size();) {
-    const size_t end = std::min(paths.find(',', begin), paths.size());
-    ASSIGN_OR_RETURN(const OneRun run, ReadRun(paths.substr(begin, end - begin), cluster, tables));
+  for (const std::string& path : SplitAtCommas(paths)) {
+    ASSIGN_OR_RETURN(const OneRun run, ReadRun(path, cluster, tables));
     step_ms.push_back(run.step_ms);
     wire_bytes.push_back(run.wire_bytes);
     for (size_t p = 0; p < load.size(); ++p) load[p].push_back(run.load[p]);
-    begin = end + 1;
   }
   MeasuredRun measured{.runs = step_ms.size(),
                        .step_ms = MedianOf(step_ms),
@@ -100,45 +92,34 @@ Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape
   return measured;
 }
 
-std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measured) {
-  TextTable table = {.columns = {{.name = "figure"},
-                                 NumberColumn("simulated"),
-                                 NumberColumn("measured"),
-                                 NumberColumn("error %")},
-                     .rows = {}};
-  const auto add = [&](std::string name, double expected, double real, int digits) {
-    table.rows.push_back({std::move(name), fmt::format("{:.{}f}", expected, digits),
-                          fmt::format("{:.{}f}", real, digits),
-                          fmt::format("{:+.1f}", 100 * ErrorOf(expected, real))});
+void AddBeside(const SimulatedRun& simulated, const MeasuredRun& measured, Figures* figures) {
+  FigureTable table{.title = "Beside real runs",
+                    .columns = {{.title = "figure"},
+                                {.title = "simulated", .text = FixedText<3>},
+                                {.title = "measured", .text = FixedText<3>},
+                                {.title = "error %", .text = FixedText<1>}}};
+  const auto add = [&](const std::string& name, double scale, double expected, double real) {
+    const double error = real > 0 ? (expected - real) / real : 0;
+    table.rows.push_back(
+        {name, expected * scale, real * scale, fmt::format("{:+.1f}", 100 * error)});
+    return OrderedJson{{"simulated", expected}, {"measured", real}, {"error", error}};
   };
-  add("median step, ms", simulated.median_step_ms, measured.step_ms, 3);
-  constexpr double kMiB = 1 << 20;
-  add("MiB on the wire a step", simulated.wire_bytes / kMiB, measured.wire_bytes / kMiB, 3);
+  OrderedJson& json = figures->json["beside"] = {{"runs", measured.runs}};
+  json["step_ms"] = add("median step, ms", 1, simulated.median_step_ms, measured.step_ms);
+  json["step_ms"]["spread"] = measured.step_spread;
+  json["wire_bytes"] =
+      add("MiB on the wire a step", 1.0 / (1 << 20), simulated.wire_bytes, measured.wire_bytes);
+  json["load"] = OrderedJson::array();
   for (size_t p = 0; p < measured.load.size(); ++p) {
-    add(fmt::format("rows a step, PS node {}", p), simulated.ps[p].load, measured.load[p], 0);
+    json["load"].push_back(
+        add(fmt::format("rows a step, PS node {}", p), 1, simulated.ps[p].load, measured.load[p]));
   }
   const std::string spread =
       measured.runs < 2
           ? ""
           : fmt::format(", whose median steps are {:.1f} % apart", 100 * measured.step_spread);
-  return fmt::format("\nBeside {}{}:\n\n{}", Counted(measured.runs, "real run"), spread,
-                     TableAsText(table));
-}
-
-OrderedJson BesideToJson(const SimulatedRun& simulated, const MeasuredRun& measured) {
-  const auto both = [](double expected, double real) {
-    return OrderedJson{
-        {"simulated", expected}, {"measured", real}, {"error", ErrorOf(expected, real)}};
-  };
-  OrderedJson json = {{"runs", measured.runs},
-                      {"step_ms", both(simulated.median_step_ms, measured.step_ms)},
-                      {"wire_bytes", both(simulated.wire_bytes, measured.wire_bytes)},
-                      {"load", OrderedJson::array()}};
-  json["step_ms"]["spread"] = measured.step_spread;
-  for (size_t p = 0; p < measured.load.size(); ++p) {
-    json["load"].push_back(both(simulated.ps[p].load, measured.load[p]));
-  }
-  return json;
+  figures->Say("\nBeside {}{}:\n\n", Counted(measured.runs, "real run"), spread);
+  figures->Add(std::move(table));
 }
 
 }  // namespace rowhouse

@@ -1,12 +1,12 @@
 // A simulated run beside real ones of the same settings. Threads: pure, but for reading files.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
+#include "launch/figures/figures.h"
 #include "sharding/lab/simulator/simulator.h"
 #include "sharding/lab/traffic/workload.h"
 
@@ -26,9 +26,8 @@ struct MeasuredRun {
 Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape& cluster,
                                     std::span<const LogicalTable> tables);
 
-// Lines for a terminal; and {"runs", "step_ms": {"simulated", "measured", "error", "spread"},
-// "wire_bytes": {...}, "load": [{...}]}.
-std::string BesideText(const SimulatedRun& simulated, const MeasuredRun& measured);
-nlohmann::ordered_json BesideToJson(const SimulatedRun& simulated, const MeasuredRun& measured);
+// Adds both to the figures; as JSON: "beside" {"runs", "step_ms": {"simulated", "measured",
+// "error", "spread"}, "wire_bytes": {...}, "load": [{...}]}.
+void AddBeside(const SimulatedRun& simulated, const MeasuredRun& measured, Figures* figures);
 
 }  // namespace rowhouse

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "common/durable_file.h"
-#include "common/json_text.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
-#include "launch/figures/json_output.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/figure_text.h"
 #include "launch/plan/lab_page.h"
+#include "launch/prediction/lab_run.h"
 #include "sharding/lab/gpu/op_trace.h"
 
 namespace rowhouse {
@@ -26,6 +25,11 @@ constexpr std::string_view kGpuFlag = "gpu";
 constexpr std::string_view kOriginalFormFlag = "original_form";
 constexpr std::string_view kLinkFlag = "link_gbs";
 constexpr std::string_view kGpusFlag = "gpus";
+
+// Those that only --op_trace takes.
+constexpr std::string_view kOptionFlags[] = {kFcTableFlag, kKernelPrefixFlag, kBagLengthFlag,
+                                             kGpuFlag,     kOriginalFormFlag, kLinkFlag,
+                                             kGpusFlag};
 
 constexpr size_t kShownOps = 30;
 constexpr size_t kNamedWithoutRule = 12;
@@ -86,34 +90,36 @@ Result<OpTraceRun> ReadFlags(const CommandLine& command_line) {
   return run;
 }
 
-// The operators that take longest, the others, and the sum; for the terminal and the page.
-TextTable TableOf(const OpTracePrediction& prediction) {
-  TextTable table = {.columns = {{.name = "operator"},
-                                 {.name = "rule"},
-                                 {.name = "sizes"},
-                                 {.name = "count", .is_number = true},
-                                 {.name = "us each", .is_number = true},
-                                 {.name = "us", .is_number = true}},
-                     .rows = {}};
+// The operators that take longest, the others, and the sum.
+FigureTable TableOf(const OpTracePrediction& prediction) {
+  FigureTable table{.title = "Operators",
+                    .columns = {{.title = "operator"},
+                                {.title = "rule"},
+                                {.title = "sizes"},
+                                {.title = "count", .text = CountText},
+                                {.title = "us each", .text = FixedText<2>},
+                                {.title = "us", .text = FixedText<2>}}};
   double shown = 0;
   for (const OpTracePrediction::Op& op : prediction.ops) {
     if (table.rows.size() == kShownOps) break;
     shown += op.us();
-    table.rows.push_back({op.name, op.cost.rule, op.cost.sizes, fmt::format("{}", op.count),
-                          fmt::format("{:.2f}", op.cost.us), fmt::format("{:.2f}", op.us())});
+    table.rows.push_back({op.name, op.cost.rule, op.cost.sizes, op.count, op.cost.us, op.us()});
   }
   if (prediction.ops.size() > kShownOps) {
     table.rows.push_back({fmt::format("{} others", prediction.ops.size() - kShownOps), "", "", "",
-                          "", fmt::format("{:.2f}", prediction.us - shown)});
+                          "", prediction.us - shown});
   }
-  table.rows.push_back({"sum", "", "", "", "", fmt::format("{:.2f}", prediction.us)});
+  table.rows.push_back({"sum", "", "", "", "", prediction.us});
   return table;
 }
 
+const char* FormText(const OpTraceRun& run) {
+  return run.form == GpuForm::kOriginal ? "original" : "corrected";
+}
+
 std::string HeadOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
-  return fmt::format("Predicted time on a {} ({} form) of {}: {}.", run.gpu->name,
-                     run.form == GpuForm::kOriginal ? "original" : "corrected", run.trace_path,
-                     prediction.window.what);
+  return fmt::format("Predicted time on a {} ({} form) of {}: {}.", run.gpu->name, FormText(run),
+                     run.trace_path, prediction.window.what);
 }
 
 std::string ProductsText(const OpTraceRun& run) {
@@ -136,24 +142,28 @@ std::string NoRuleText(const OpTracePrediction& prediction) {
   return fmt::format("No rule names these operators; they count 0: {}", fmt::join(names, ", "));
 }
 
-std::string TextOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
-  const std::string no_rule = NoRuleText(prediction);
-  const std::string warning = prediction.Warning();
-  return fmt::format("{}{}\n{}\n\n{}\n{:.2f} us an iteration.\n{}",
-                     warning.empty() ? "" : "warning: " + warning + "\n", HeadOf(run, prediction),
-                     ProductsText(run), TableAsText(TableOf(prediction)),
-                     prediction.us_per_iteration(), no_rule.empty() ? "" : no_rule + "\n");
-}
-
-nlohmann::ordered_json PageOf(const OpTraceRun& run, const OpTracePrediction& prediction) {
-  return {{"title", fmt::format("{:.2f} us an iteration on a {}", prediction.us_per_iteration(),
-                                run.gpu->name)},
-          {"subtitle", HeadOf(run, prediction)},
-          {"grids", nlohmann::ordered_json::array(
-                        {PageGrid("Operators",
-                                  prediction.Warning() + (prediction.ops.empty() ? ". " : "") +
-                                      ProductsText(run) + " " + NoRuleText(prediction),
-                                  TableOf(prediction))})}};
+Figures OpTraceFigures(const OpTraceRun& run, const OpTracePrediction& prediction) {
+  const std::string head = HeadOf(run, prediction), products = ProductsText(run);
+  const std::string no_rule = NoRuleText(prediction), warning = prediction.Warning();
+  Figures figures{
+      .title = fmt::format("{:.2f} us an iteration on a {}", prediction.us_per_iteration(),
+                           run.gpu->name),
+      .subtitle = head,
+      .json = {{"format", kFormat},
+               {"op_trace", run.trace_path},
+               {"gpu", run.gpu->name},
+               {"form", FormText(run)},
+               {"fc_table", run.table_path.empty() ? nlohmann::ordered_json(nullptr)
+                                                   : nlohmann::ordered_json(run.table_path)}}};
+  figures.json.update(OpTraceToJson(prediction));
+  if (!warning.empty()) figures.Say("warning: {}\n", warning);
+  figures.Say("{}\n{}\n\n", head, products);
+  FigureTable table = TableOf(prediction);
+  table.note = warning + (prediction.ops.empty() ? ". " : "") + products + " " + no_rule;
+  figures.Add(std::move(table));
+  figures.Say("\n{:.2f} us an iteration.\n{}", prediction.us_per_iteration(),
+              no_rule.empty() ? "" : no_rule + "\n");
+  return figures;
 }
 
 Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
@@ -175,24 +185,12 @@ Status PlanOpTrace(const CommandLine& command_line, const Settings&) {
   RETURN_IF_ERROR(NamedBy(kOpTraceFlag, trace.status()));
   const Result<OpTracePrediction> predicted = PredictOpTrace(trace.value(), options);
   RETURN_IF_ERROR(NamedBy(kOpTraceFlag, predicted.status()));
-  const OpTracePrediction& prediction = predicted.value();
-  nlohmann::ordered_json json = {
-      {"format", kFormat},
-      {"op_trace", run.trace_path},
-      {"gpu", run.gpu->name},
-      {"form", run.form == GpuForm::kOriginal ? "original" : "corrected"},
-      {"fc_table", run.table_path.empty() ? nlohmann::ordered_json(nullptr)
-                                          : nlohmann::ordered_json(run.table_path)}};
-  json.update(OpTraceToJson(prediction));
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n",
-                                 TextOf(run, prediction)));
-  return WriteLabPage(command_line, PageOf(run, prediction));
+  return DeliverLabFigures(command_line, OpTraceFigures(run, predicted.value()));
 }
 
 // The other flags without --op_trace.
 Status SayWhatFor(const CommandLine& command_line, const Settings&) {
-  for (const std::string_view flag : {kFcTableFlag, kKernelPrefixFlag, kBagLengthFlag, kGpuFlag,
-                                      kOriginalFormFlag, kLinkFlag, kGpusFlag}) {
+  for (const std::string_view flag : kOptionFlags) {
     if (!command_line.Value(flag).empty()) {
       return UsageError("--{} is for a profile's operators; say --op_trace=FILE as well", flag);
     }
@@ -200,58 +198,41 @@ Status SayWhatFor(const CommandLine& command_line, const Settings&) {
   return OkStatus();
 }
 
-bool AddOptionOfOpTrace(std::string_view flag, int precedence) {
-  return AddPlanMode({.flag = std::string(flag), .run = SayWhatFor, .precedence = precedence}) &&
-         AddPlanOption(std::string(flag), {std::string(kOpTraceFlag)});
-}
-
 REGISTER_MEMBER(
-    AddVerbFlag(
-        {.name = kOpTraceFlag,
-         .verbs = kPlan,
-         .help = "A profile in Chrome's trace format (PyTorch's with record_shapes=True, or "
-                 "of train --profile): prints what each operator of an iteration, and all "
-                 "of them, would take on a graphics processor",
-         .section = kLabSection}) &&
-    AddVerbFlag({.name = kFcTableFlag,
-                 .verbs = kPlan,
-                 .help = "With op_trace: CSV of measured matrix products, with columns batch_size, "
-                         "M, N, K, kernel_name, kernel_runtime (us). Default: at the "
-                         "processor's peaks",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = kKernelPrefixFlag,
-                 .verbs = kPlan,
-                 .help = "With fc_table: takes the lines whose kernel_name begins so (volta)",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = kBagLengthFlag,
-                 .verbs = kPlan,
-                 .help = "With op_trace: ids in a bag of a backward lookup. Default: as of the "
-                         "forward lookup, or else 38",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = kGpuFlag,
-                 .verbs = kPlan,
-                 .help = "With op_trace: the processor, A100 or V100",
-                 .default_text = "V100",
-                 .section = kLabSection}) &&
+    AddLabFlag(kOpTraceFlag,
+               "A profile in Chrome's trace format (PyTorch's with record_shapes=True, or "
+               "of train --profile): prints what each operator of an iteration, and all "
+               "of them, would take on a graphics processor") &&
+    AddLabFlag(kFcTableFlag,
+               "With op_trace: CSV of measured matrix products, with columns batch_size, "
+               "M, N, K, kernel_name, kernel_runtime (us). Default: at the "
+               "processor's peaks") &&
+    AddLabFlag(kKernelPrefixFlag,
+               "With fc_table: takes the lines whose kernel_name begins so (volta)") &&
+    AddLabFlag(kBagLengthFlag,
+               "With op_trace: ids in a bag of a backward lookup. Default: as of the "
+               "forward lookup, or else 38") &&
+    AddLabFlag(kGpuFlag, "With op_trace: the processor, A100 or V100", "V100") &&
     AddVerbFlag({.name = kOriginalFormFlag,
                  .verbs = kPlan,
                  .help = "With op_trace: the models as they were published, mistakes included",
                  .is_switch = true,
                  .section = kLabSection}) &&
-    AddVerbFlag({.name = kLinkFlag,
-                 .verbs = kPlan,
-                 .help = "With op_trace: GB/s between processors, each way; without it collectives "
-                         "count 0",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = kGpusFlag,
-                 .verbs = kPlan,
-                 .help = "With link_gbs: processors of a collective. Default: as the trace says",
-                 .section = kLabSection}) &&
-    AddPlanMode({.flag = std::string(kOpTraceFlag), .run = PlanOpTrace, .reads_run = false}) &&
-    AddOptionOfOpTrace(kFcTableFlag, -1) && AddOptionOfOpTrace(kKernelPrefixFlag, -2) &&
-    AddOptionOfOpTrace(kBagLengthFlag, -3) && AddOptionOfOpTrace(kGpuFlag, -4) &&
-    AddOptionOfOpTrace(kOriginalFormFlag, -5) && AddOptionOfOpTrace(kLinkFlag, -6) &&
-    AddOptionOfOpTrace(kGpusFlag, -7));
+    AddLabFlag(kLinkFlag,
+               "With op_trace: GB/s between processors, each way; without it collectives "
+               "count 0") &&
+    AddLabFlag(kGpusFlag,
+               "With link_gbs: processors of a collective. Default: as the trace says") &&
+    AddPlanMode({.flag = std::string(kOpTraceFlag), .run = PlanOpTrace, .reads_run = false}));
+
+const bool kAreOptions = [] {
+  int precedence = 0;
+  for (const std::string_view flag : kOptionFlags) {
+    AddPlanMode({.flag = std::string(flag), .run = SayWhatFor, .precedence = --precedence});
+    AddPlanOption(std::string(flag), {std::string(kOpTraceFlag)});
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace rowhouse

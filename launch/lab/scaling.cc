@@ -1,25 +1,119 @@
 // rowhouse plan --scaling: a run on 1 to 1,024 workers and 1 to 256 PS nodes, simulated.
-#include <fmt/core.h>
+#include "launch/lab/scaling.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 
 #include "common/counted.h"
-#include "common/json_text.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
-#include "launch/figures/json_output.h"
-#include "launch/figures/text_table.h"
-#include "launch/lab/scaling_sweep.h"
 #include "launch/lab/simulator_flags.h"
 #include "launch/plan/candidate_plans.h"
 #include "launch/plan/candidates_report.h"
 #include "launch/plan/lab_page.h"
+#include "launch/prediction/auto_plan.h"
+#include "launch/prediction/lab_run.h"
+#include "launch/prediction/plan_of_run.h"
 #include "launch/prediction/workload_of_run.h"
 #include "launch/settings/strategy_settings.h"
+#include "sharding/lab/traffic/step_traffic.h"
 
 namespace rowhouse {
+
+namespace {
+
+// Plans of the points: by a strategy one for each number of PS nodes, by the planner one for each
+// point, as it looks at workers, samples and network as well.
+class PlansOfPoints {
+ public:
+  explicit PlansOfPoints(const LabRun& run) : run_(run) {}
+
+  Status PlaceBefore(const std::vector<uint32_t>& ps) {
+    if (PlansEachPoint(run_)) return OkStatus();
+    if (const std::string& given = run_.settings.sharding.plan; !given.empty()) {
+      return UsageError(
+          "--plan={}: a plan is of one number of PS nodes, and --scaling simulates several; say "
+          "--plan=auto, or --strategy=NAME",
+          given);
+    }
+    for (const uint32_t nodes : ps) {
+      ASSIGN_OR_RETURN(plans_[nodes],
+                       PlanOf(run_.settings, nodes, run_.cluster.shards_per_ps, run_.counts()));
+    }
+    return OkStatus();
+  }
+
+  Result<Plan> For(const Workload& workload, const ClusterShape& cluster) const {
+    if (const auto placed = plans_.find(cluster.ps); placed != plans_.end()) return placed->second;
+    ASSIGN_OR_RETURN(PlannedRun planned,
+                     AutoPlanOf(run_.settings, workload, cluster, run_.machine.machine));
+    RETURN_IF_ERROR(CheckPlanOfRun(run_.settings, planned.plan, cluster.shards_per_ps));
+    return std::move(planned.plan);
+  }
+
+ private:
+  const LabRun& run_;
+  std::map<uint32_t, Plan> plans_;  // by PS nodes
+};
+
+Result<ScalingPoint> Point(const LabRun& run, const ScalingOptions& options,
+                           const PlansOfPoints& plans, ScalingPoint point) {
+  Workload workload = run.workload;
+  SetStep(point.samples, point.workers, &workload);
+  // Curves of a trace are of steps as large as the config's.
+  if (point.samples != run.workload.step.samples) workload.lru_miss_ratio.clear();
+  ClusterShape cluster = run.cluster;
+  cluster.round_trip_us = options.round_trip_us;
+  cluster.network_gbits = point.network_gbits;
+  cluster.ps = point.ps;
+  cluster.workers = point.workers;
+  cluster.hosts = cluster.ps + cluster.workers;
+  const Machine& machine = run.machine.machine;
+  ASSIGN_OR_RETURN(const Plan plan, plans.For(workload, cluster));
+  ASSIGN_OR_RETURN(point.run, Simulate(workload, plan, cluster, machine, options.simulator));
+  ASSIGN_OR_RETURN(point.predicted, PredictStep(workload, plan, cluster, machine));
+  return point;
+}
+
+}  // namespace
+
+bool PlansEachPoint(const LabRun& run) { return AsksForPlanner(run.settings.sharding.plan); }
+
+Result<std::vector<ScalingPoint>> SweepScaling(const LabRun& run, const ScalingOptions& options) {
+  PlansOfPoints plans(run);
+  RETURN_IF_ERROR(plans.PlaceBefore(options.ps));
+  std::vector<ScalingPoint> points;
+  const uint64_t configured = run.workload.step.samples;
+  for (const bool is_weak : {true, false}) {
+    for (const double gbits : options.networks_gbits) {
+      for (const uint32_t ps : options.ps) {
+        for (const uint32_t workers : options.workers) {
+          if (!is_weak && configured < workers) continue;
+          const uint64_t samples = is_weak ? options.samples_per_worker * workers : configured;
+          Result<ScalingPoint> point = Point(run, options, plans,
+                                             {.is_weak = is_weak,
+                                              .network_gbits = gbits,
+                                              .ps = ps,
+                                              .workers = workers,
+                                              .samples = samples});
+          if (!point.ok()) {
+            return point.status().Annotate(fmt::format("{} PS and {} workers", ps, workers));
+          }
+          points.push_back(std::move(point).value());
+        }
+      }
+    }
+  }
+  return points;
+}
+
+// ---- The verb -----------------------------------------------------------------------------------
+
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -36,11 +130,8 @@ REGISTER_MEMBER(
                  "--samples_per_worker (weak)",
          .is_switch = true,
          .section = kLabSection}) &&
-    AddVerbFlag({.name = "samples_per_worker",
-                 .verbs = kPlan,
-                 .help = "Of a step, where --scaling gives every worker equally many",
-                 .default_text = "2048",
-                 .section = kLabSection}) &&
+    AddLabFlag("samples_per_worker", "Of a step, where --scaling gives every worker equally many",
+               "2048") &&
     AddPlanOption("samples_per_worker", {std::string(kScalingFlag)}));
 
 Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const LabRun& run) {
@@ -56,30 +147,31 @@ Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const L
 
 std::string NameOf(bool is_weak) { return is_weak ? "weak" : "strong"; }
 
-// Samples a second: a line for each number of workers, a column for each of PS nodes.
-TextTable ScalingTable(std::span<const ScalingPoint> points, const ScalingOptions& options,
-                       bool is_weak, double gbits) {
-  TextTable table = {.columns = {{.name = "workers", .is_number = true}}, .rows = {}};
-  for (const uint32_t ps : options.ps) {
-    table.columns.push_back({.name = fmt::format("{} PS", ps), .is_number = true});
-  }
-  for (const uint32_t workers : options.workers) {
-    std::vector<std::string> row = {std::to_string(workers)};
-    for (const ScalingPoint& point : points) {
-      if (point.is_weak == is_weak && point.network_gbits == gbits && point.workers == workers) {
-        row.push_back(fmt::format("{:.0f}", point.run.samples_per_second));
-      }
-    }
-    if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 std::string PointsTitle(const LabRun& run, const ScalingOptions& options, bool is_weak,
                         double gbits) {
   return fmt::format("Samples a second, {} scaling, {} samples {}, {:g} Gbit/s", NameOf(is_weak),
                      is_weak ? options.samples_per_worker : run.workload.step.samples,
                      is_weak ? "a worker" : "a step", gbits);
+}
+
+// Samples a second: a line for each number of workers, a column for each of PS nodes.
+FigureTable ScalingTable(const LabRun& run, std::span<const ScalingPoint> points,
+                         const ScalingOptions& options, bool is_weak, double gbits) {
+  FigureTable table{.title = PointsTitle(run, options, is_weak, gbits),
+                    .columns = {{.title = "workers", .text = FixedText<0>}}};
+  for (const uint32_t ps : options.ps) {
+    table.columns.push_back({.title = fmt::format("{} PS", ps), .text = FixedText<0>});
+  }
+  for (const uint32_t workers : options.workers) {
+    FigureTable::Row row = {workers};
+    for (const ScalingPoint& point : points) {
+      if (point.is_weak == is_weak && point.network_gbits == gbits && point.workers == workers) {
+        row.emplace_back(point.run.samples_per_second);
+      }
+    }
+    if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
+  }
+  return table;
 }
 
 std::string ClustersText(const LabRun& run, const ScalingOptions& options) {
@@ -97,30 +189,14 @@ std::vector<std::pair<std::string, std::string>> Assumptions(const LabRun& run,
                                                              const ScalingOptions& options) {
   std::vector<std::pair<std::string, std::string>> list = {
       {"simulation", SimulatorOptionsText(options.simulator)},
-      {"plans", IsPlannedAnew(run) ? "the planner's, for the cluster and the batch of each point"
-                                   : ConfiguredName(run.settings)}};
+      {"plans", PlansEachPoint(run) ? "the planner's, for the cluster and the batch of each point"
+                                    : ConfiguredName(run.settings)}};
   if (!run.workload.lru_miss_ratio.empty()) {
     list.emplace_back("the trace",
                       "as many lookups a sample, and spread as there, at every point; hit rates of "
                       "weak scaling by that spread, of strong scaling by the curves of the trace");
   }
   return list;
-}
-
-std::string ScalingText(const LabRun& run, const ScalingOptions& options,
-                        std::span<const ScalingPoint> points) {
-  std::string text = fmt::format("clusters: {}\n", ClustersText(run, options));
-  text += LabRunNotes(run);
-  for (const auto& [name, what] : Assumptions(run, options)) {
-    text += fmt::format("{}: {}\n", name, what);
-  }
-  for (const bool is_weak : {true, false}) {
-    for (const double gbits : options.networks_gbits) {
-      text += fmt::format("\n{}:\n\n{}", PointsTitle(run, options, is_weak, gbits),
-                          TableAsText(ScalingTable(points, options, is_weak, gbits)));
-    }
-  }
-  return text;
 }
 
 OrderedJson ScalingToJson(const LabRun& run, const ScalingOptions& options,
@@ -177,23 +253,25 @@ OrderedJson ScalingCurve(const ScalingOptions& options, std::span<const ScalingP
           {"series", std::move(series)}};
 }
 
-OrderedJson ScalingPage(const LabRun& run, const ScalingOptions& options,
-                        std::span<const ScalingPoint> points) {
-  OrderedJson page = {{"title", "Scaling"},
-                      {"subtitle", ClustersText(run, options)},
-                      {"assumptions", Assumptions(run, options)},
-                      {"curves", OrderedJson::array()},
-                      {"grids", OrderedJson::array()}};
-  page.update(LabRunToJson(run));
-  page.erase("cluster");  // Points have clusters of their own.
+Figures ScalingFigures(const LabRun& run, const ScalingOptions& options,
+                       std::span<const ScalingPoint> points) {
+  Figures figures{.title = "Scaling",
+                  .subtitle = ClustersText(run, options),
+                  .assumptions = Assumptions(run, options),
+                  .json = ScalingToJson(run, options, points),
+                  .page = LabRunToJson(run)};
+  figures.page.erase("cluster");  // Points have clusters of their own.
+  figures.page["curves"] = OrderedJson::array();
+  figures.Say("clusters: {}\n{}", figures.subtitle, LabRunNotes(run));
+  for (const auto& [name, what] : figures.assumptions) figures.Say("{}: {}\n", name, what);
   for (const bool is_weak : {true, false}) {
     for (const double gbits : options.networks_gbits) {
-      page["curves"].push_back(ScalingCurve(options, points, is_weak, gbits));
-      page["grids"].push_back(PageGrid(PointsTitle(run, options, is_weak, gbits), "",
-                                       ScalingTable(points, options, is_weak, gbits)));
+      figures.page["curves"].push_back(ScalingCurve(options, points, is_weak, gbits));
+      figures.Say("\n{}:\n\n", PointsTitle(run, options, is_weak, gbits));
+      figures.Add(ScalingTable(run, points, options, is_weak, gbits));
     }
   }
-  return page;
+  return figures;
 }
 
 // Before the simulations, which take a while.
@@ -218,10 +296,7 @@ Status RunScaling(const CommandLine& command_line, const Settings& settings) {
     fmt::print(stderr, "--scaling: a plan is looked for in each cluster, which takes a minute\n");
   }
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));
-  const OrderedJson json = ScalingToJson(run, options, points);
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n",
-                                 ScalingText(run, options, points)));
-  return WriteLabPage(command_line, ScalingPage(run, options, points));
+  return DeliverLabFigures(command_line, ScalingFigures(run, options, points));
 }
 
 REGISTER_MEMBER(AddPlanMode({.flag = std::string(kScalingFlag), .run = RunScaling}));

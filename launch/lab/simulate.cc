@@ -5,12 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/json_text.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/json_output.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/json_members.h"
 #include "launch/lab/measured_beside.h"
 #include "launch/lab/simulator_flags.h"
 #include "launch/plan/candidate_plans.h"
@@ -34,45 +32,44 @@ REGISTER_MEMBER(AddVerbFlag(
      .is_switch = true,
      .section = kLabSection}));
 
-std::string Ms(double ms) { return fmt::format("{:.3f}", ms); }
-
-TextTable TableOfPhases(const StepCost& predicted, const SimulatedRun& simulated) {
-  TextTable table = {.columns = {{.name = "phase"},
-                                 {.name = "ms, summed up", .is_number = true},
-                                 {.name = "ms, simulated", .is_number = true}},
-                     .rows = {}};
+FigureTable TableOfPhases(const StepCost& predicted, const SimulatedRun& simulated) {
+  FigureTable table{.title = "Phases",
+                    .columns = {{.title = "phase"},
+                                {.title = "ms, summed up", .text = FixedText<3>},
+                                {.title = "ms, simulated", .text = FixedText<3>}}};
   ForEachPredictedPhase([&](const auto& phase) {
     table.rows.push_back(
-        {phase.name, Ms(predicted.phases.*phase.value), Ms(simulated.phases.*phase.value)});
+        {phase.name, predicted.phases.*phase.value, simulated.phases.*phase.value});
   });
-  table.rows.push_back({"step", Ms(predicted.ms), Ms(simulated.mean_step_ms)});
+  table.rows.push_back({"step", predicted.ms, simulated.mean_step_ms});
   return table;
 }
 
 using Figure = double SimulatedRank::*;
 struct NamedFigure {
-  const char* name;
+  const char* title;
+  NumberText text;
   Figure figure;
   double scale;
-  int digits;
 };
-constexpr NamedFigure kFigures[] = {{"rows a step", &SimulatedRank::load, 1, 0},
-                                    {"MiB a step", &SimulatedRank::bytes, 1.0 / (1 << 20), 3},
-                                    {"busy %", &SimulatedRank::busy_share, 100, 1},
-                                    {"longest queue", &SimulatedRank::longest_queue, 1, 0},
-                                    {"mean wait ms", &SimulatedRank::mean_wait_ms, 1, 3}};
+constexpr NamedFigure kFigures[] = {
+    {"rows a step", FixedText<0>, &SimulatedRank::load, 1},
+    {"MiB a step", FixedText<3>, &SimulatedRank::bytes, 1.0 / (1 << 20)},
+    {"busy %", FixedText<1>, &SimulatedRank::busy_share, 100},
+    {"longest queue", FixedText<0>, &SimulatedRank::longest_queue, 1},
+    {"mean wait ms", FixedText<3>, &SimulatedRank::mean_wait_ms, 1}};
 
-void AddRow(std::string name, const auto& figure_of, TextTable* table) {
-  std::vector<std::string> row = {std::move(name)};
+void AddRow(std::string name, const auto& figure_of, FigureTable* table) {
+  FigureTable::Row& row = table->rows.emplace_back();
+  row.emplace_back(std::move(name));
   for (const NamedFigure& figure : kFigures) {
-    row.push_back(fmt::format("{:.{}f}", figure_of(figure.figure) * figure.scale, figure.digits));
+    row.emplace_back(figure_of(figure.figure) * figure.scale);
   }
-  table->rows.push_back(std::move(row));
 }
 
 // Each rank; of more than `most` the largest and mean.
 void AddRanks(const char* name, std::span<const SimulatedRank> ranks, size_t most,
-              TextTable* table) {
+              FigureTable* table) {
   if (ranks.size() <= most) {
     for (size_t r = 0; r < ranks.size(); ++r) {
       AddRow(
@@ -90,83 +87,68 @@ void AddRanks(const char* name, std::span<const SimulatedRank> ranks, size_t mos
   AddRow(fmt::format("{}s, {}: mean", name, ranks.size()), mean, table);
 }
 
-TextTable TableOfRanks(const SimulatedRun& simulated, size_t most) {
-  TextTable table = {.columns = {{.name = "rank"}}, .rows = {}};
+FigureTable TableOfRanks(const SimulatedRun& simulated, size_t most) {
+  FigureTable table{.title = "Ranks", .columns = {{.title = "rank"}}};
   for (const NamedFigure& figure : kFigures) {
-    table.columns.push_back({.name = figure.name, .is_number = true});
+    table.columns.push_back({.title = figure.title, .text = figure.text});
   }
   AddRanks("PS node", simulated.ps, most, &table);
   AddRanks("worker", simulated.workers, most, &table);
   return table;
 }
 
-OrderedJson RanksToJson(std::span<const SimulatedRank> ranks) {
-  OrderedJson list = OrderedJson::array();
-  for (const SimulatedRank& rank : ranks) {
-    list.push_back({{"load", rank.load},
-                    {"bytes", rank.bytes},
-                    {"busy_share", rank.busy_share},
-                    {"longest_queue", rank.longest_queue},
-                    {"mean_wait_ms", rank.mean_wait_ms}});
-  }
-  return list;
-}
-
-OrderedJson SimulatedPhases(const StepPhases& phases) {
-  OrderedJson json;
-  ForEachPredictedPhase([&](const auto& phase) { json[phase.name] = phases.*phase.value; });
-  return json;
+OrderedJson RankToJson(const SimulatedRank& rank) {
+  return MEMBERS_AS_JSON(rank, load, bytes, busy_share, longest_queue, mean_wait_ms);
 }
 
 // `predicted`: of the same run, without queues and waiting.
-std::string SimulationText(const LabRun& run, const SimulatorOptions& options,
-                           const StepCost& predicted, const SimulatedRun& simulated) {
-  constexpr size_t kShownRanks = 16;
-  std::string text = LabRunText(run);
-  text +=
-      fmt::format("simulation: {}; {} events\n\n", SimulatorOptionsText(options), simulated.events);
-  text += fmt::format(
-      "step: {} ms at the median, {} on average, 95 % take at most {}; {:.0f} samples/s, {} "
-      "on the wire a step\n\n",
-      Ms(simulated.median_step_ms), Ms(simulated.mean_step_ms), Ms(simulated.p95_step_ms),
-      simulated.samples_per_second, BytesText(simulated.wire_bytes));
-  text += TableAsText(TableOfPhases(predicted, simulated)) + "\n" +
-          TableAsText(TableOfRanks(simulated, kShownRanks));
-  if (predicted.is_oversubscribed) {
-    text += fmt::format("too few cores: about {:.0f} threads of a host want one at once\n",
-                        predicted.busy_threads);
-  }
-  return text;
-}
-
 OrderedJson SimulationToJson(const LabRun& run, const SimulatorOptions& options,
                              const StepCost& predicted, const SimulatedRun& simulated) {
-  const ClusterShape& cluster = run.cluster;
-  return {{"rowhouse_simulation", 1},
-          {"cluster",
-           {{"ps", cluster.ps},
-            {"shards_per_ps", cluster.shards_per_ps},
-            {"workers", cluster.workers},
-            {"threads", cluster.threads},
-            {"hosts", cluster.hosts},
-            {"network_gbits", cluster.network_gbits},
-            {"round_trip_us", cluster.round_trip_us}}},
-          {"calibration", run.machine.path},
-          {"samples", run.workload.step.samples},
-          {"steps", options.steps},
-          {"seed", options.seed},
-          {"jitter", options.jitter},
-          {"median_step_ms", simulated.median_step_ms},
-          {"mean_step_ms", simulated.mean_step_ms},
-          {"p95_step_ms", simulated.p95_step_ms},
-          {"samples_per_second", simulated.samples_per_second},
-          {"wire_bytes", simulated.wire_bytes},
-          {"summed_up_ms", predicted.ms},
-          {"is_oversubscribed", predicted.is_oversubscribed},
-          {"phases", SimulatedPhases(simulated.phases)},
-          {"ps", RanksToJson(simulated.ps)},
-          {"workers", RanksToJson(simulated.workers)},
-          {"events", simulated.events}};
+  OrderedJson json = {{"rowhouse_simulation", 1},
+                      {"cluster", MEMBERS_AS_JSON(run.cluster, ps, shards_per_ps, workers, threads,
+                                                  hosts, network_gbits, round_trip_us)},
+                      {"calibration", run.machine.path},
+                      {"samples", run.workload.step.samples}};
+  json.update(MEMBERS_AS_JSON(options, steps, seed, jitter));
+  json.update(MEMBERS_AS_JSON(simulated, median_step_ms, mean_step_ms, p95_step_ms,
+                              samples_per_second, wire_bytes, events));
+  json["summed_up_ms"] = predicted.ms;
+  json["is_oversubscribed"] = predicted.is_oversubscribed;
+  json["phases"] = PhasesToJson(simulated.phases);
+  json["ps"] = ListAsJson(simulated.ps, RankToJson);
+  json["workers"] = ListAsJson(simulated.workers, RankToJson);
+  return json;
+}
+
+Figures SimulationFigures(const LabRun& run, const SimulatorOptions& options,
+                          const CandidatePlan& plan, const SimulatedRun& simulated) {
+  constexpr size_t kShownRanks = 16;
+  Figures figures{
+      .title = "Simulated run",
+      .subtitle = fmt::format("{:.3f} ms a step at the median, {:.0f} samples a second",
+                              simulated.median_step_ms, simulated.samples_per_second),
+      .assumptions = {{"plan", plan.title}, {"simulation", SimulatorOptionsText(options)}},
+      .json = SimulationToJson(run, options, plan.cost, simulated),
+      .page = LabRunToJson(run)};
+  figures.Say("{}simulation: {}; {} events\n\n", LabRunText(run), SimulatorOptionsText(options),
+              simulated.events);
+  figures.Say(
+      "step: {:.3f} ms at the median, {:.3f} on average, 95 % take at most {:.3f}; {:.0f} "
+      "samples/s, {} on the wire a step\n\n",
+      simulated.median_step_ms, simulated.mean_step_ms, simulated.p95_step_ms,
+      simulated.samples_per_second, BytesText(simulated.wire_bytes));
+  figures.Add(TableOfPhases(plan.cost, simulated));
+  figures.Append("\n");
+  FigureTable shown = TableOfRanks(simulated, kShownRanks), all = TableOfRanks(simulated, SIZE_MAX);
+  shown.max_page_rows = 0;
+  all.max_text_rows = 0;
+  figures.Add(std::move(shown));
+  figures.Add(std::move(all));
+  if (plan.cost.is_oversubscribed) {
+    figures.Say("too few cores: about {:.0f} threads of a host want one at once\n",
+                plan.cost.busy_threads);
+  }
+  return figures;
 }
 
 Status RunSimulate(const CommandLine& command_line, const Settings& settings) {
@@ -176,27 +158,13 @@ Status RunSimulate(const CommandLine& command_line, const Settings& settings) {
   if (!plan.refused.empty()) return UsageError("{}", plan.refused);
   ASSIGN_OR_RETURN(const SimulatedRun simulated,
                    Simulate(run.workload, plan.plan, run.cluster, run.machine.machine, options));
-  OrderedJson json = SimulationToJson(run, options, plan.cost, simulated);
-  std::string text = SimulationText(run, options, plan.cost, simulated);
+  Figures figures = SimulationFigures(run, options, plan, simulated);
   if (const std::string reports = command_line.Value("reports"); !reports.empty()) {
     ASSIGN_OR_RETURN(const MeasuredRun measured,
                      ReadMeasuredRun(reports, run.cluster, run.settings.tables));
-    json["beside"] = BesideToJson(simulated, measured);
-    text += BesideText(simulated, measured);
+    AddBeside(simulated, measured, &figures);
   }
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n", text));
-  if (command_line.Value("html").empty()) return OkStatus();  // --reports is for the text, too
-  const std::vector<std::pair<std::string, std::string>> assumptions = {
-      {"plan", plan.title}, {"simulation", SimulatorOptionsText(options)}};
-  OrderedJson page = {
-      {"title", "Simulated run"},
-      {"subtitle", fmt::format("{:.3f} ms a step at the median, {:.0f} samples a second",
-                               simulated.median_step_ms, simulated.samples_per_second)},
-      {"assumptions", assumptions},
-      {"grids", OrderedJson::array({PageGrid("Phases", "", TableOfPhases(plan.cost, simulated)),
-                                    PageGrid("Ranks", "", TableOfRanks(simulated, SIZE_MAX))})}};
-  page.update(LabRunToJson(run));
-  return WriteLabPage(command_line, std::move(page));
+  return DeliverLabFigures(command_line, figures);
 }
 
 REGISTER_MEMBER(AddPlanMode({.flag = std::string(kSimulateFlag), .run = RunSimulate}));

@@ -5,27 +5,19 @@
 #include "common/counted.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
+#include "launch/prediction/lab_run.h"
 #include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {
 
 REGISTER_MEMBER(
-    AddVerbFlag({.name = "simulated_steps",
-                 .verbs = kPlan,
-                 .help = "Steps of --simulate (100) and of each run of --scaling (20)",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "simulation_seed",
-                 .verbs = kPlan,
-                 .help = "Seed of a simulation: equal seeds, equal results",
-                 .default_text = "1",
-                 .section = kLabSection}) &&
-    AddVerbFlag({.name = "jitter",
-                 .verbs = kPlan,
-                 .help = "Standard deviation of the time of a phase in a simulation, as a share of "
-                         "it",
-                 .default_text = "0.05",
-                 .section = kLabSection}));
+    AddLabFlag("simulated_steps", "Steps of --simulate (100) and of each run of --scaling (20)") &&
+    AddLabFlag("simulation_seed", "Seed of a simulation: equal seeds, equal results", "1") &&
+    AddLabFlag("jitter",
+               "Standard deviation of the time of a phase in a simulation, as a share of "
+               "it",
+               "0.05"));
 
 const bool kAreOptions = [] {
   for (const char* const flag : {"simulated_steps", "simulation_seed", "jitter"}) {

@@ -1,20 +1,21 @@
 #include "launch/lab/what_if.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "common/counted.h"
+#include "common/nearest_name.h"
 #include "common/read_value.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/plan/candidate_plans.h"
 #include "launch/prediction/machine_of_run.h"
 #include "launch/prediction/plan_of_run.h"
-#include "launch/prediction/traced_workload.h"
 #include "launch/prediction/workload_of_run.h"
+#include "sharding/lab/traffic/step_traffic.h"
 
 namespace rowhouse {
 namespace {
@@ -68,40 +69,19 @@ Status ChangeKinds(const std::string& kind, Settings* settings, std::string* opt
   return OkStatus();
 }
 
-// What the summary of a trace depends on: the tables by which ids become rows, and the step.
-std::string KeyOfSummary(const EmbeddingTables& tables, uint64_t step_samples) {
-  std::string key = std::to_string(step_samples);
-  for (const FeatureTable& feature : tables.features) {
-    const LogicalTable& table = feature.table;
-    key += fmt::format("|{}:{}:{}:{}:{}:{}:{}", table.name, table.rows, table.dim, table.kind,
-                       table.bad_ids, table.weighted_pooling,
-                       table.padding_id ? std::to_string(*table.padding_id) : "");
-    for (const auto& [name, value] : table.kind_options) key += fmt::format(":{}={}", name, value);
-  }
-  for (const TableSpec& table : tables.physical) {
-    key += fmt::format("|{}:{}:{}", table.name, table.rows, table.dim);
-  }
-  return key;
-}
-
-// Axes that change how rows are kept or placed, but neither what a step looks up nor the model.
+// Axes that change how rows are kept or placed, but neither what a sample looks up nor the model.
 constexpr std::string_view kOfSameWorkload[] = {
-    kStrategyAxis,    "cache_mb",   "cache_policy",    "prefetch_steps", "ps",
-    "shards",         "hosts",      "network_gbits",   "round_trip_us",  "ps_memory_mb",
-    "cores_per_host", "ps_disk_mb", "worker_memory_mb"};
+    kStrategyAxis,   "cache_mb",     "cache_policy", "prefetch_steps", "ps",
+    "shards",        "workers",      "threads",      "hosts",          "network_gbits",
+    "round_trip_us", "ps_memory_mb", "ps_disk_mb",   "cores_per_host", "worker_memory_mb"};
 
-// Predicts combination after combination. A trace is read once for each set of settings that it
-// depends on, and combinations that look up the same have one workload, which remembers what was
-// asked of it (sharding/lab/traffic/id_distribution.h).
+// Predicts combination after combination. Those that look up the same have one workload, which is
+// read from a trace once and remembers what was asked of it
+// (sharding/lab/traffic/id_distribution.h).
 class Asker {
  public:
-  Asker(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes,
-        const CalibratedMachine& machine, uint64_t max_samples)
-      : command_line_(command_line),
-        axes_(axes),
-        machine_(machine),
-        trace_(command_line.Value(kTraceFlag)),
-        max_samples_(max_samples) {}
+  Asker(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes)
+      : command_line_(command_line), axes_(axes) {}
 
   // What the operator would have to mend is the row's refusal.
   Result<WhatIfRow> Ask(const std::vector<size_t>& choice) {
@@ -126,26 +106,37 @@ class Asker {
     return row;
   }
 
-  // TraceNotes() of the trace; "" without one.
-  const std::string& note() const { return note_; }
-  // NetworkNote() of the first combination that has one; "": none has.
-  const std::string& network_note() const { return network_note_; }
-  // CachesNote() of the first combination whose caches do not fit its PS nodes' memory.
-  const std::string& caches_note() const { return caches_note_; }
+  // Where ids are from, and NetworkNote() and CachesNote() of the first combinations that have one.
+  std::string ids() const {
+    std::string text = ids_;
+    for (const std::string& note : {network_note_, caches_note_}) {
+      if (!note.empty()) text += "; " + note;
+    }
+    return text;
+  }
 
  private:
   Status Predict(const CommandLine& command_line, const std::string& kind,
                  const std::string& strategy, const std::string& workload, WhatIfRow* row) {
-    LabRun run{.machine = machine_};
-    ASSIGN_OR_RETURN(run.settings, MakeSettings(command_line));
-    if (!kind.empty()) RETURN_IF_ERROR(ChangeKinds(kind, &run.settings, &row->kind_options));
-    RETURN_IF_ERROR(run.settings.Validate(/*reads_data=*/false));
+    ASSIGN_OR_RETURN(Settings settings, MakeSettings(command_line));
+    if (!kind.empty()) RETURN_IF_ERROR(ChangeKinds(kind, &settings, &row->kind_options));
+    RETURN_IF_ERROR(settings.Validate(/*reads_data=*/false));
+    auto found = runs_.find(workload);
+    if (found == runs_.end()) {
+      if (runs_.size() >= kMaxRuns) runs_.clear();
+      ASSIGN_OR_RETURN(LabRun made, LabRunOf(command_line, settings));
+      ids_ = made.ids;
+      found = runs_.emplace(workload, std::move(made)).first;
+    }
+    LabRun run = found->second;
+    run.settings = std::move(settings);
     ASSIGN_OR_RETURN(run.cluster, ClusterOf(run.settings, command_line));
     RETURN_IF_ERROR(TakeShapeOfPlan(&run));
     RETURN_IF_ERROR(CheckHosts(run.cluster));
-    if (network_note_.empty()) network_note_ = NetworkNote(run.cluster);
-    RETURN_IF_ERROR(TakeWorkload(workload, &run));
+    SetStep(run.workload.step.samples, run.cluster.workers, &run.workload);
+    run.workload.storage = StorageOf(run.settings);
     FitCaches(&run);
+    if (network_note_.empty()) network_note_ = NetworkNote(run.cluster);
     if (caches_note_.empty()) caches_note_ = CachesNote(run);
     row->samples = run.workload.step.samples;
     ASSIGN_OR_RETURN(
@@ -156,62 +147,12 @@ class Asker {
     return OkStatus();
   }
 
-  // `key`: equal for runs that look up the same.
-  Status TakeWorkload(const std::string& key, LabRun* run) {
-    auto found = workloads_.find(key);
-    if (found == workloads_.end()) {
-      if (workloads_.size() >= kMaxWorkloads) workloads_.clear();
-      RETURN_IF_ERROR(SetWorkload(run));
-      found = workloads_.emplace(key, std::pair(run->workload, run->accesses)).first;
-    }
-    std::tie(run->workload, run->accesses) = found->second;
-    run->workload.storage = StorageOf(run->settings);
-    return OkStatus();
-  }
-
-  Status SetWorkload(LabRun* run) {
-    if (!trace_.empty()) {
-      ASSIGN_OR_RETURN(const TraceSummary* const summary, SummaryFor(run->settings));
-      run->accesses = summary->accesses;
-      ASSIGN_OR_RETURN(run->workload,
-                       TracedWorkload(run->settings, run->cluster.workers, *summary));
-      return OkStatus();
-    }
-    const std::string& counts = run->settings.sharding.access_counts;
-    if (!counts.empty()) {
-      ASSIGN_OR_RETURN(run->accesses, ReadAccessCounts(counts));
-    }
-    ASSIGN_OR_RETURN(run->workload, WorkloadOf(run->settings, run->cluster.workers, run->counts()));
-    return OkStatus();
-  }
-
-  Result<const TraceSummary*> SummaryFor(const Settings& settings) {
-    const uint64_t samples = settings.data.mini_batch_size * settings.training.accumulation;
-    const std::string key = KeyOfSummary(settings.embedding, samples);
-    auto found = summaries_.find(key);
-    if (found == summaries_.end()) {
-      found = summaries_
-                  .emplace(key,
-                           ReadTraceSummary(trace_, settings.embedding,
-                                            {.step_samples = samples, .max_samples = max_samples_}))
-                  .first;
-    }
-    RETURN_IF_ERROR(found->second.status());
-    const TraceSummary* const summary = &found->second.value();
-    note_ = TraceNotes(*summary);
-    return summary;
-  }
-
-  static constexpr size_t kMaxWorkloads = 64;
+  static constexpr size_t kMaxRuns = 64;
 
   const CommandLine& command_line_;
   const std::vector<WhatIfAxis>& axes_;
-  const CalibratedMachine& machine_;
-  const std::string trace_;
-  const uint64_t max_samples_;
-  std::map<std::string, std::pair<Workload, std::optional<AccessCounts>>> workloads_;
-  std::map<std::string, Result<TraceSummary>> summaries_;  // by KeyOfSummary()
-  std::string note_, network_note_, caches_note_;
+  std::map<std::string, LabRun> runs_;  // by the values of axes that change the workload
+  std::string ids_, network_note_, caches_note_;
 };
 
 // The next combination, the last axis fastest; false: there is none.
@@ -270,16 +211,13 @@ Status CheckValues(const WhatIfAxis& axis, const CommandLine& command_line,
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes) {
   ASSIGN_OR_RETURN(const Settings settings, MakeSettings(command_line));
   ASSIGN_OR_RETURN(const CalibratedMachine machine, MachineOf(settings.sharding.calibration));
-  ASSIGN_OR_RETURN(const uint64_t max_samples, MaxSamplesOf(command_line));
+  RETURN_IF_ERROR(MaxSamplesOf(command_line).status());
   RETURN_IF_ERROR(CheckTablesAreSaid(command_line, settings));
-  WhatIf what_if{.axes = axes,
-                 .rows = {},
-                 .ids = IdsAreFrom(settings, !command_line.Value(kTraceFlag).empty()),
-                 .machine_warning = machine.warning};
+  WhatIf what_if{.axes = axes, .rows = {}, .ids = {}, .machine_warning = machine.warning};
   for (const WhatIfAxis& axis : axes) {
     RETURN_IF_ERROR(CheckValues(axis, command_line, settings));
   }
-  Asker asker(command_line, axes, machine, max_samples);
+  Asker asker(command_line, axes);
   std::vector<size_t> choice(axes.size());
   do {
     ASSIGN_OR_RETURN(WhatIfRow row, asker.Ask(choice));
@@ -300,10 +238,98 @@ Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<What
     return UsageError("--what_if: none of {} can be: {}",
                       Counted(what_if.rows.size(), "combination"), best.refusal);
   }
-  for (const std::string& note : {asker.note(), asker.network_note(), asker.caches_note()}) {
-    if (!note.empty()) what_if.ids += "; " + note;
-  }
+  what_if.ids = asker.ids();
   return what_if;
+}
+
+// ---- Axes ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Flags of plan that describe the cluster (ClusterOf). Its others say what to ask and where answers
+// go, once for all combinations.
+constexpr std::string_view kClusterFlags[] = {"workers",       "hosts",           "cores_per_host",
+                                              "network_gbits", "round_trip_us",   "ps_memory_mb",
+                                              "ps_disk_mb",    "worker_memory_mb"};
+// Settings that are read once for all combinations.
+constexpr std::string_view kSettingsOfAll[] = {"calibration"};
+
+bool IsAxis(const std::string& name) {
+  if (name == kKindAxis) return true;
+  if (!VerbHasFlag("plan", name) || std::ranges::count(kSettingsOfAll, name) > 0) return false;
+  return FindSettingField(name) != nullptr || std::ranges::count(kClusterFlags, name) > 0;
+}
+
+Status NoAxis(const std::string& name) {
+  if (VerbHasFlag("plan", name) || name == "flagfile") {
+    return UsageError("--what_if: {} is the same for all combinations; give it as --{}", name,
+                      name);
+  }
+  std::vector<std::string> axes = FlagsOfVerb("plan");
+  std::erase_if(axes, [](const std::string& flag) { return !IsAxis(flag); });
+  axes.emplace_back(kKindAxis);
+  const std::string near = NearestName(name, axes);
+  return UsageError("--what_if: {} is no setting of plan{}", name,
+                    near.empty() ? "" : fmt::format("; did you mean {}?", near));
+}
+
+Result<WhatIfAxis> AxisOf(const std::string& text) {
+  const size_t equals = text.find('=');
+  WhatIfAxis axis{.name = text.substr(0, equals), .values = {}};
+  std::ranges::replace(axis.name, '-', '_');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    return UsageError("--what_if: \"{}\": expected NAME=VALUE,VALUE,...", text);
+  }
+  if (const SettingField* const field = FindSettingField(axis.name)) axis.name = field->name;
+  if (!IsAxis(axis.name)) return NoAxis(axis.name);
+  for (const std::string& value : SplitAtCommas(text.substr(equals + 1))) {
+    if (value.empty()) return UsageError("--what_if: {}: a value is empty", text);
+    if (std::ranges::count(axis.values, value) == 0) axis.values.push_back(value);
+  }
+  return axis;
+}
+
+std::vector<WhatIfAxis> DefaultAxes(const Settings& settings) {
+  const uint64_t cache = std::max<uint64_t>(4, settings.storage.cache_mb);
+  const auto ps = static_cast<uint64_t>(std::max(1, settings.cluster.ps));
+  const auto text = [](uint64_t value) { return std::to_string(value); };
+  return {{.name = std::string(kStrategyAxis), .values = CandidateNames("all").value()},
+          {.name = "cache_mb", .values = {text(cache / 4), text(cache), text(4 * cache)}},
+          {.name = "ps", .values = {text(ps), text(2 * ps), text(4 * ps)}}};
+}
+
+}  // namespace
+
+Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Settings& settings) {
+  constexpr std::string_view kBetween = " ;\t\n";
+  std::vector<WhatIfAxis> axes;
+  if (text.empty() || text == "-") {
+    axes = DefaultAxes(settings);
+  } else {
+    for (size_t at = text.find_first_not_of(kBetween); at != std::string::npos;) {
+      const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+      ASSIGN_OR_RETURN(WhatIfAxis axis, AxisOf(text.substr(at, end - at)));
+      if (axis.name == kStrategyAxis) {
+        ASSIGN_OR_RETURN(axis.values, CandidateNames(fmt::format("{}", fmt::join(axis.values, ",")),
+                                                     "--what_if: strategy"));
+      }
+      if (std::ranges::count(axes, axis.name, &WhatIfAxis::name) > 0) {
+        return UsageError("--what_if: {} is named twice", axis.name);
+      }
+      axes.push_back(std::move(axis));
+      at = text.find_first_not_of(kBetween, end);
+    }
+  }
+  if (axes.empty()) return UsageError("--what_if: expected NAME=VALUE,VALUE,...");
+  size_t combinations = 1;
+  for (const WhatIfAxis& axis : axes) {
+    combinations = std::min(combinations * axis.values.size(), size_t{1} << 32);
+  }
+  if (combinations > kMaxWhatIfRows) {
+    return UsageError("--what_if: {} combinations, and at most {} are tried; name fewer values",
+                      combinations, kMaxWhatIfRows);
+  }
+  return axes;
 }
 
 }  // namespace rowhouse

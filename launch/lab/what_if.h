@@ -3,13 +3,13 @@
 // Threads: one.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/status.h"
 #include "launch/command_line/command_line.h"
+#include "launch/figures/figures.h"
 #include "launch/settings/settings.h"
 #include "sharding/lab/cost/step_cost.h"
 
@@ -59,10 +59,7 @@ Result<std::vector<WhatIfAxis>> WhatIfAxesOf(const std::string& text, const Sett
 // only some cannot be, each of them is a row with the reason.
 Result<WhatIf> AskWhatIf(const CommandLine& command_line, const std::vector<WhatIfAxis>& axes);
 
-std::string WhatIfText(const WhatIf& what_if);
-// {axes, ids, rows: [{name: value, ..., ms, samples_per_second, ...}]}
-nlohmann::ordered_json WhatIfToJson(const WhatIf& what_if);
-// Data of a page (launch/plan/lab_page.h).
-nlohmann::ordered_json WhatIfPage(const WhatIf& what_if);
+// JSON: {axes, ids, rows: [{name: value, ..., ms, samples_per_second, ...}]}.
+Figures WhatIfFigures(const WhatIf& what_if);
 
 }  // namespace rowhouse

@@ -7,11 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/counted.h"
-#include "common/json_text.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/json_output.h"
+#include "launch/figures/json_members.h"
 #include "launch/lab/what_if.h"
 #include "launch/plan/lab_page.h"
 
@@ -42,28 +41,31 @@ std::string SavedText(const WhatIf& what_if, const WhatIfRow& row) {
 }
 
 // The first `most` combinations that can be, and the one as configured.
-TextTable CombinationsTable(const WhatIf& what_if, size_t most) {
-  TextTable table;
-  for (const WhatIfAxis& axis : what_if.axes) table.columns.push_back({.name = axis.name});
-  for (const char* name :
-       {"saves", "ms a step", "samples/s", "bytes a step", "hits", "PS memory"}) {
-    table.columns.push_back({.name = name, .is_number = true});
-  }
-  for (const char* name : {"bound by", ""}) table.columns.push_back({.name = name});
+FigureTable CombinationsTable(const WhatIf& what_if, size_t most) {
+  FigureTable table{.title = "Combinations, by time of a sample"};
+  for (const WhatIfAxis& axis : what_if.axes) table.columns.push_back({.title = axis.name});
+  const std::initializer_list<FigureTable::Column> columns = {
+      {.title = "saves", .text = PercentText},
+      {.title = "ms a step", .text = FixedText<3>},
+      {.title = "samples/s", .text = CountText},
+      {.title = "bytes a step", .text = BytesText},
+      {.title = "hits", .text = PercentText},
+      {.title = "PS memory", .text = BytesText},
+      {.title = "bound by"},
+      {.title = " "}};
+  table.columns.insert(table.columns.end(), columns);
   for (size_t r = 0; r < PossibleRows(what_if); ++r) {
     const WhatIfRow& row = what_if.rows[r];
     if (r >= most && !row.is_as_configured) continue;
     const StepCost& cost = row.cost;
-    std::vector<std::string> cells = row.values;
-    cells.push_back(SavedText(what_if, row));
-    cells.push_back(fmt::format("{:.3f}{}", cost.ms, cost.is_oversubscribed ? " *" : ""));
-    cells.push_back(CountText(SamplesPerSecond(row)));
-    cells.push_back(BytesText(cost.wire_bytes));
-    cells.push_back(PercentText(cost.hit_rate));
-    cells.push_back(BytesText(LargestMemory(cost)));
-    cells.emplace_back(BoundName(cost.bound));
-    cells.push_back(row.kind_options);
-    table.rows.push_back(std::move(cells));
+    FigureTable::Row& cells = table.rows.emplace_back(row.values.begin(), row.values.end());
+    for (OrderedJson cell : std::initializer_list<OrderedJson>{
+             SavedText(what_if, row),
+             fmt::format("{:.3f}{}", cost.ms, cost.is_oversubscribed ? " *" : ""),
+             SamplesPerSecond(row), cost.wire_bytes, cost.hit_rate, LargestMemory(cost),
+             BoundName(cost.bound), row.kind_options}) {
+      cells.push_back(std::move(cell));
+    }
   }
   return table;
 }
@@ -121,54 +123,43 @@ OrderedJson RowToJson(const WhatIf& what_if, const WhatIfRow& row) {
     json["refusal"] = row.refusal;
     return json;
   }
-  json["ms"] = row.cost.ms;
+  json.update(MEMBERS_AS_JSON(row.cost, ms, wire_bytes, hit_rate, is_oversubscribed));
   json["samples_per_second"] = SamplesPerSecond(row);
-  json["wire_bytes"] = row.cost.wire_bytes;
-  json["hit_rate"] = row.cost.hit_rate;
   json["ps_memory_bytes"] = LargestMemory(row.cost);
   json["bound"] = BoundName(row.cost.bound);
-  json["is_oversubscribed"] = row.cost.is_oversubscribed;
   return json;
 }
 
 }  // namespace
 
-std::string WhatIfText(const WhatIf& what_if) {
-  constexpr size_t kMaxRows = 20;
-  std::string text;
-  if (!what_if.machine_warning.empty()) text += fmt::format("note: {}\n", what_if.machine_warning);
-  text += fmt::format("{}, predicted; {}\n\n", Counted(what_if.rows.size(), "combination"),
-                      what_if.ids);
-  text += TableAsText(CombinationsTable(what_if, kMaxRows));
-  for (const std::string& note : TableNotes(what_if, kMaxRows)) text += note + "\n";
-  return text + RefusalsText(what_if);
-}
-
-OrderedJson WhatIfPage(const WhatIf& what_if) {
-  constexpr size_t kMaxRows = 200;
-  OrderedJson warnings = OrderedJson::array();
-  if (!what_if.machine_warning.empty()) warnings.push_back(what_if.machine_warning);
-  return {{"title", "What if"},
-          {"subtitle", fmt::format("{}, predicted; {}", Counted(what_if.rows.size(), "combination"),
-                                   what_if.ids)},
-          {"warnings", std::move(warnings)},
-          {"grids", OrderedJson::array(
-                        {PageGrid("Combinations, by time of a sample",
-                                  fmt::format("{}", fmt::join(TableNotes(what_if, kMaxRows), "; ")),
-                                  CombinationsTable(what_if, kMaxRows))})}};
-}
-
-OrderedJson WhatIfToJson(const WhatIf& what_if) {
-  OrderedJson axes = OrderedJson::array(), rows = OrderedJson::array();
-  for (const WhatIfAxis& axis : what_if.axes) {
-    axes.push_back({{"name", axis.name}, {"values", axis.values}});
-  }
-  for (const WhatIfRow& row : what_if.rows) rows.push_back(RowToJson(what_if, row));
-  return {{"rowhouse_what_if", 1},
-          {"ids", what_if.ids},
-          {"machine_warning", what_if.machine_warning},
-          {"axes", std::move(axes)},
-          {"rows", std::move(rows)}};
+Figures WhatIfFigures(const WhatIf& what_if) {
+  constexpr size_t kMaxTextRows = 20, kMaxPageRows = 200;
+  Figures figures{.title = "What if",
+                  .subtitle = fmt::format("{}, predicted; {}",
+                                          Counted(what_if.rows.size(), "combination"), what_if.ids),
+                  .json = {{"rowhouse_what_if", 1},
+                           {"ids", what_if.ids},
+                           {"machine_warning", what_if.machine_warning},
+                           {"axes", ListAsJson(what_if.axes,
+                                               [](const WhatIfAxis& axis) {
+                                                 return MEMBERS_AS_JSON(axis, name, values);
+                                               })},
+                           {"rows", ListAsJson(what_if.rows, [&](const WhatIfRow& row) {
+                              return RowToJson(what_if, row);
+                            })}}};
+  if (!what_if.machine_warning.empty()) figures.warnings.push_back(what_if.machine_warning);
+  figures.Say("{}\n\n", figures.subtitle);
+  FigureTable first = CombinationsTable(what_if, kMaxTextRows);
+  first.max_page_rows = 0;
+  figures.Add(std::move(first));
+  for (const std::string& note : TableNotes(what_if, kMaxTextRows)) figures.Append(note + "\n");
+  FigureTable more = CombinationsTable(what_if, kMaxPageRows);
+  more.note = fmt::format("{}", fmt::join(TableNotes(what_if, kMaxPageRows), "; "));
+  more.max_text_rows = 0;
+  more.max_page_rows = SIZE_MAX;
+  figures.Add(std::move(more));
+  figures.Append(RefusalsText(what_if));
+  return figures;
 }
 
 namespace {
@@ -179,9 +170,7 @@ Status RunWhatIf(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const std::vector<WhatIfAxis> axes,
                    WhatIfAxesOf(command_line.Value(kWhatIfFlag), settings));
   ASSIGN_OR_RETURN(const WhatIf what_if, AskWhatIf(command_line, axes));
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
-                                 DumpJson(WhatIfToJson(what_if), 2) + "\n", WhatIfText(what_if)));
-  return WriteLabPage(command_line, WhatIfPage(what_if));
+  return DeliverLabFigures(command_line, WhatIfFigures(what_if));
 }
 
 REGISTER_MEMBER(AddVerbFlag(

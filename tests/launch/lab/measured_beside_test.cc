@@ -53,8 +53,10 @@ TEST_F(MeasuredBeside, ErrorsAreOfTheMediansOverTheRuns) {
   simulated.median_step_ms = 12.1;
   simulated.wire_bytes = 4900;
   simulated.ps = {{.load = 101}, {.load = 48}};
-  EXPECT_THAT(BesideText(simulated, measured), HasSubstr("+10.0"));
-  const nlohmann::ordered_json json = BesideToJson(simulated, measured);
+  Figures figures;
+  AddBeside(simulated, measured, &figures);
+  EXPECT_THAT(FiguresAsText(figures), HasSubstr("+10.0"));
+  const nlohmann::ordered_json json = figures.json["beside"];
   EXPECT_NEAR(json["step_ms"]["error"].get<double>(), 0.1, 1e-9);
   EXPECT_NEAR(json["wire_bytes"]["error"].get<double>(), -0.02, 1e-9);
   EXPECT_NEAR(json["load"][1]["error"].get<double>(), -0.04, 1e-9);

@@ -1,5 +1,5 @@
 // A run simulated on clusters of several sizes: which plan each point has.
-#include "launch/lab/scaling_sweep.h"
+#include "launch/lab/scaling.h"
 
 #include <gtest/gtest.h>
 

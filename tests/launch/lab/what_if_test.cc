@@ -79,8 +79,8 @@ TEST(WhatIf, PredictsEveryCombinationTheFastestFirst) {
   }
   EXPECT_EQ(seen.size(), 8u);
   EXPECT_EQ(std::ranges::count(what_if.rows, true, &WhatIfRow::is_as_configured), 1);
-  EXPECT_THAT(WhatIfText(what_if), HasSubstr("as configured"));
-  EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 8u);
+  EXPECT_THAT(FiguresAsText(WhatIfFigures(what_if)), HasSubstr("as configured"));
+  EXPECT_EQ(WhatIfFigures(what_if).json["rows"].size(), 8u);
 }
 
 TEST(WhatIf, WhatCannotBeIsSaid) {
@@ -94,8 +94,8 @@ TEST(WhatIf, WhatCannotBeIsSaid) {
   const WhatIfRow& last = asked.value().rows.back();
   EXPECT_EQ(last.values[0], "column_wise");
   EXPECT_THAT(last.refusal, HasSubstr("column"));
-  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("1 combination cannot be: "));
-  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("\n  strategy=column_wise\n"));
+  EXPECT_THAT(FiguresAsText(WhatIfFigures(asked.value())), HasSubstr("1 combination cannot be: "));
+  EXPECT_THAT(FiguresAsText(WhatIfFigures(asked.value())), HasSubstr("\n  strategy=column_wise\n"));
 }
 
 TEST(WhatIf, AnUnknownValueIsAMistakeOfAll) {
@@ -202,7 +202,7 @@ TEST(WhatIf, KindsWithRowsOrColumnsToChooseTakeAQuarter) {
     options.insert(row.kind_options);
   }
   EXPECT_THAT(options, testing::ElementsAre("block_dim=4", "buckets=rows/4"));
-  EXPECT_THAT(WhatIfText(asked.value()), HasSubstr("buckets=rows/4"));
+  EXPECT_THAT(FiguresAsText(WhatIfFigures(asked.value())), HasSubstr("buckets=rows/4"));
 }
 
 TEST(WhatIf, SaysWhatEachCombinationSavesAndHowManyThereAre) {
@@ -213,12 +213,12 @@ TEST(WhatIf, SaysWhatEachCombinationSavesAndHowManyThereAre) {
     what_if.rows.back().cost.ms = ps;
   }
   what_if.rows.back().is_as_configured = true;
-  const std::string text = WhatIfText(what_if);
+  const std::string text = FiguresAsText(WhatIfFigures(what_if));
   EXPECT_THAT(text, HasSubstr("\n64        11         50.0 %     11.000"));
   EXPECT_THAT(text, HasSubstr("\n64        22  as configured     22.000"));
   EXPECT_THAT(text, testing::Not(HasSubstr("\n64        21")));
   EXPECT_THAT(text, HasSubstr("\nthe best 20 of 22; --json has all\n"));
-  EXPECT_EQ(WhatIfToJson(what_if)["rows"].size(), 22u);
+  EXPECT_EQ(WhatIfFigures(what_if).json["rows"].size(), 22u);
 }
 
 }  // namespace

@@ -33,13 +33,13 @@ struct ScalingPoint {
 
 // Whether each point gets a plan of its own, by the planner; otherwise the strategy that is
 // configured places the tables on each number of PS nodes.
-bool IsPlannedAnew(const LabRun& run);
+bool PlansEachPoint(const LabRun& run);
 
 // Each combination, but for strong ones with more workers than samples; weak ones first, then by
-// network, PS nodes and workers. Of a traced run lookups are a sample's, whatever the batch and the
-// workers; weak points take hit rates from the spread of the traced ids, as the trace's miss-ratio
-// curves are of steps of the configured size. kUsage for a run with a plan file, and as PlanOf,
-// AutoPlanOf and Simulate.
+// network, PS nodes and workers. A trace's miss-ratio curves are of steps of the configured size,
+// so that strong points alone use them; weak points take hit rates from the spread of the traced
+// ids. The lookups of a sample are those of the trace at every point. kUsage for a run with a plan
+// file, and as PlanOf, AutoPlanOf and Simulate.
 Result<std::vector<ScalingPoint>> SweepScaling(const LabRun& run, const ScalingOptions& options);
 
 }  // namespace rowhouse
