@@ -225,7 +225,7 @@ REGISTER_MEMBER(
                "With link_gbs: processors of a collective. Default: as the trace says") &&
     AddPlanMode({.flag = std::string(kOpTraceFlag), .run = PlanOpTrace, .reads_run = false}));
 
-const bool kAreOptions = [] {
+const bool kAreOptionsOfOpTrace = [] {
   int precedence = 0;
   for (const std::string_view flag : kOptionFlags) {
     AddPlanMode({.flag = std::string(flag), .run = SayWhatFor, .precedence = --precedence});
