@@ -31,71 +31,56 @@ std::unordered_map<uint64_t, TimeNs> LastComings(const std::vector<RankProfile>&
   return of_all;
 }
 
-class Divider {
- public:
-  Divider(RankProfile* worker, const std::unordered_map<uint64_t, TimeNs>& last_comings)
-      : worker_(*worker), record_(worker->threads.at(0).record), last_comings_(last_comings) {}
+constexpr PhaseLog::Phase kAllreduce = Number(StepPhase::kAllreduce);
 
-  void Divide() {
-    TimeNs waited = 0, all = 0;
-    for (const AllreduceTimes& one : worker_.allreduces) {
-      waited += WaitOf(one.step, one.begin, one.end);
-      all += one.end - one.begin;
-    }
-    const PhaseTotal total = std::exchange(record_.totals[kAllreduce], {});
-    const auto share = static_cast<double>(waited) / static_cast<double>(std::max<TimeNs>(all, 1));
-    const auto wait_ns = static_cast<uint64_t>(std::llround(share * static_cast<double>(total.ns)));
-    wait_ = Add({.name = "allreduce/wait"}, {.ns = wait_ns, .times = total.times});
-    sum_ = Add({.name = "allreduce/sum", .amounts = record_.kinds[kAllreduce].amounts},
-               {.ns = total.ns - wait_ns, .times = total.times, .amounts = total.amounts});
-    DivideSpans();
+void Divide(const std::unordered_map<uint64_t, TimeNs>& last_comings, RankProfile* worker) {
+  PhaseRecord& record = worker->threads.at(0).record;
+  const auto wait_of = [&](uint64_t step, TimeNs begin, TimeNs end) -> TimeNs {
+    const auto last = last_comings.find(step);
+    if (last == last_comings.end()) return 0;
+    return std::clamp<TimeNs>(last->second + worker->clock_offset - begin, 0, end - begin);
+  };
+  const auto add = [&record](PhaseKind kind, const PhaseTotal& total) {
+    record.kinds.push_back(std::move(kind));
+    record.totals.push_back(total);
+    return static_cast<uint32_t>(record.kinds.size() - 1);
+  };
+  TimeNs waited = 0, all = 0;
+  for (const AllreduceTimes& one : worker->allreduces) {
+    waited += wait_of(one.step, one.begin, one.end);
+    all += one.end - one.begin;
   }
-
- private:
-  static constexpr PhaseLog::Phase kAllreduce = Number(StepPhase::kAllreduce);
-
-  TimeNs WaitOf(uint64_t step, TimeNs begin, TimeNs end) const {
-    const auto last = last_comings_.find(step);
-    if (last == last_comings_.end()) return 0;
-    return std::clamp<TimeNs>(last->second + worker_.clock_offset - begin, 0, end - begin);
-  }
-
-  uint32_t Add(PhaseKind kind, const PhaseTotal& total) {
-    record_.kinds.push_back(std::move(kind));
-    record_.totals.push_back(total);
-    return static_cast<uint32_t>(record_.kinds.size() - 1);
-  }
-
-  void DivideSpans() {
-    std::vector<PhaseSpan> spans;
-    spans.reserve(record_.spans.size());
-    for (PhaseSpan span : record_.spans) {
-      if (span.phase == kAllreduce && last_comings_.contains(span.step)) {
-        const TimeNs wait = WaitOf(span.step, span.begin, span.end);
-        if (wait > 0) {
-          spans.push_back(
-              {.begin = span.begin, .end = span.begin + wait, .step = span.step, .phase = wait_});
-        }
-        span.begin += wait;
-        span.phase = sum_;
+  const PhaseTotal total = std::exchange(record.totals[kAllreduce], {});
+  const auto share = static_cast<double>(waited) / static_cast<double>(std::max<TimeNs>(all, 1));
+  const auto wait_ns = static_cast<uint64_t>(std::llround(share * static_cast<double>(total.ns)));
+  const uint32_t wait_phase =
+      add({.name = "allreduce/wait"}, {.ns = wait_ns, .times = total.times});
+  const uint32_t sum_phase =
+      add({.name = "allreduce/sum", .amounts = record.kinds[kAllreduce].amounts},
+          {.ns = total.ns - wait_ns, .times = total.times, .amounts = total.amounts});
+  std::vector<PhaseSpan> spans;
+  spans.reserve(record.spans.size());
+  for (PhaseSpan span : record.spans) {
+    if (span.phase == kAllreduce && last_comings.contains(span.step)) {
+      const TimeNs summing = span.begin + wait_of(span.step, span.begin, span.end);
+      if (summing > span.begin) {
+        spans.push_back(
+            {.begin = span.begin, .end = summing, .step = span.step, .phase = wait_phase});
       }
-      spans.push_back(span);
+      span.begin = summing;
+      span.phase = sum_phase;
     }
-    record_.spans = std::move(spans);
+    spans.push_back(span);
   }
-
-  RankProfile& worker_;
-  PhaseRecord& record_;
-  const std::unordered_map<uint64_t, TimeNs>& last_comings_;
-  uint32_t wait_ = 0, sum_ = 0;
-};
+  record.spans = std::move(spans);
+}
 
 }  // namespace
 
 void DivideAllreduce(std::vector<RankProfile>* workers) {
   if (workers->size() < 2) return;
   const std::unordered_map<uint64_t, TimeNs> last_comings = LastComings(*workers);
-  for (RankProfile& worker : *workers) Divider(&worker, last_comings).Divide();
+  for (RankProfile& worker : *workers) Divide(last_comings, &worker);
 }
 
 }  // namespace rowhouse

@@ -1,35 +1,20 @@
-// The ways of a worker's messages as a table and as JSON.
+// Where the time of a worker's messages goes, from both sides' logs (common/wire/message_log.h).
 //
 // Threads: pure functions.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "common/wire/message_log.h"
+#include "launch/figures/figures.h"
 #include "launch/profile/run_profile.h"
 
 namespace rowhouse {
 
-// A line for each shard and kind of message; of many those that take longest. "" for a shard, or
-// without messages. `rank` is one of the profile's.
-std::string MessagesText(const RunProfile& profile, const RankProfile& rank);
-
-// [{"kind": "pull" | "push", "shard", "number", "behind_us", "going_us", "served_us",
-// "coming_us"}];
-// [] likewise.
-nlohmann::ordered_json MessagesToJson(const RunProfile& profile, const RankProfile& rank);
-
-// ---- Where the time of a message goes, from both sides' logs of it (common/wire/message_log.h)
-// ---
-
 // Of a worker's messages of one kind to one shard: nanoseconds of a mean one.
 struct MessageWays {
-  size_t shard = 0;
+  std::string shard;
   bool is_push = false;
   uint64_t messages = 0;
   // The shard was at other work when the message was sent: until it looked for the next one.
@@ -42,15 +27,13 @@ struct MessageWays {
   double all() const { return behind + going + served + coming; }
 };
 
-// One side: its log, and how far its clock is ahead.
-struct MessageSide {
-  std::span<const MessageTimes> messages;  // outlive this
-  TimeNs clock_offset = 0;
-};
+// Of the messages that both sides have kept, by shard; pulls first. `rank` is one of the profile's,
+// whose workers come first, by rank; none for a shard. Where clocks are not the same, `going` and
+// `coming` are wrong by the clocks' error, their sum is not.
+std::vector<MessageWays> WaysOf(const RunProfile& profile, const RankProfile& rank);
 
-// Of the messages that both sides have kept, by shard; pulls first. Where clocks are not the same,
-// `going` and `coming` are wrong by the clocks' error, their sum is not.
-std::vector<MessageWays> WaysOf(uint32_t worker, const MessageSide& of_worker,
-                                const std::vector<MessageSide>& shards);
+// A line for each shard and kind of message, if there are many those that take longest first.
+// [{"kind": "pull" | "push", "shard", "number", "behind_us", "going_us", "served_us", "coming_us"}]
+FigureTable MessagesTable(const RunProfile& profile, const RankProfile& rank);
 
 }  // namespace rowhouse

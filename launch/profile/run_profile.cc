@@ -84,10 +84,15 @@ std::string LineText(const Line& line, const std::string& name, const Scale& sca
                      Over(ns, scale.samples), Over(ns, RowsOf(line, scale)), line.total.times);
 }
 
+uint64_t NsOf(const std::vector<Line>& lines) {
+  uint64_t ns = 0;
+  for (const Line& line : lines) ns += line.total.ns;
+  return ns;
+}
+
 std::string ThreadText(const ThreadRecord& thread, Scale scale) {
   const std::vector<Line> lines = LinesOf(thread.record);
-  scale.all_ns = 0;
-  for (const Line& line : lines) scale.all_ns += line.total.ns;
+  scale.all_ns = NsOf(lines);
   if (scale.all_ns == 0) return "";
   std::string text = fmt::format("  {:<34}{:>10}{:>10}{:>12}{:>10}{:>10}\n", thread.thread,
                                  "ms/step", "share", "ns/sample", "ns/row", "times");
@@ -140,6 +145,14 @@ std::string ClockText(const RankProfile& rank) {
                      static_cast<double>(rank.clock_error) * 1e-3);
 }
 
+// What the phase counted, and its sizes.
+void AddAmounts(const PhaseKind& kind, const auto& amounts, OrderedJson* json) {
+  for (size_t a = 0; a < 2; ++a) {
+    if (!kind.amounts[a].empty()) (*json)[kind.amounts[a]] = amounts[a];
+  }
+  for (const auto& [name, size] : kind.sizes) (*json)[name] = size;
+}
+
 OrderedJson PhaseToJson(const Line& line, const Scale& scale) {
   const auto ns = static_cast<double>(line.total.ns);
   OrderedJson json = {{"name", line.name},
@@ -148,19 +161,13 @@ OrderedJson PhaseToJson(const Line& line, const Scale& scale) {
                       {"times", line.total.times},
                       {"ns_per_sample", Over(ns, scale.samples)},
                       {"ns_per_row", Over(ns, RowsOf(line, scale))}};
-  for (const PhaseKind& kind : line.kinds) {
-    for (size_t a = 0; a < 2; ++a) {
-      if (!kind.amounts[a].empty()) json[kind.amounts[a]] = line.total.amounts[a];
-    }
-    for (const auto& [name, size] : kind.sizes) json[name] = size;
-  }
+  for (const PhaseKind& kind : line.kinds) AddAmounts(kind, line.total.amounts, &json);
   return json;
 }
 
 OrderedJson ThreadToJson(const ThreadRecord& thread, Scale scale) {
   const std::vector<Line> lines = LinesOf(thread.record);
-  scale.all_ns = 0;
-  for (const Line& line : lines) scale.all_ns += line.total.ns;
+  scale.all_ns = NsOf(lines);
   OrderedJson phases = OrderedJson::array();
   for (const Line& line : lines) {
     phases.push_back(PhaseToJson(line, scale));
@@ -177,8 +184,6 @@ OrderedJson ThreadToJson(const ThreadRecord& thread, Scale scale) {
 Scale ScaleOf(const RunProfile& profile, const RankProfile& rank) {
   return {.steps = static_cast<double>(profile.steps), .samples = rank.samples, .rows = rank.rows};
 }
-
-using OrderedJson = nlohmann::ordered_json;
 
 // Of all threads together, so that viewers can open the file of a run of any size.
 constexpr size_t kMaxSlices = 1'000'000;
@@ -216,15 +221,13 @@ class TraceWriter {
     const OrderedJson other = {{"rowhouse_profile", 1}, {"clock", clock}};
     return fmt::format(
         "{{\"displayTimeUnit\": \"ns\", \"otherData\": {},\n\"traceEvents\": [\n{}\n]}}\n",
-        Dumped(other), text_);
+        DumpJson(other), text_);
   }
 
  private:
-  static std::string Dumped(const OrderedJson& json) { return DumpJson(json); }
-
   void AddEvent(const OrderedJson& event) {
     if (!text_.empty()) text_ += ",\n";
-    text_ += Dumped(event);
+    text_ += DumpJson(event);
   }
 
   void AddName(const char* what, size_t pid, size_t tid, const std::string& name) {
@@ -304,10 +307,7 @@ class TraceWriter {
 
   static OrderedJson ArgsOf(const PhaseKind& kind, const PhaseSpan& span) {
     OrderedJson args = {{"step", span.step}};
-    for (size_t a = 0; a < 2; ++a) {
-      if (!kind.amounts[a].empty()) args[kind.amounts[a]] = span.amounts[a];
-    }
-    for (const auto& [name, size] : kind.sizes) args[name] = size;
+    AddAmounts(kind, span.amounts, &args);
     return args;
   }
 
@@ -346,7 +346,9 @@ std::string ProfileText(const RunProfile& profile) {
     for (const ThreadRecord& thread : rank.threads) {
       text += ThreadText(thread, ScaleOf(profile, rank));
     }
-    text += MessagesText(profile, rank);
+    if (const FigureTable messages = MessagesTable(profile, rank); !messages.rows.empty()) {
+      text += TableAsText(TextTableOf(messages, messages.max_text_rows));
+    }
     text += MemoryText(profile, rank);
   }
   return text;
@@ -370,7 +372,7 @@ OrderedJson ProfileToJson(const RunProfile& profile) {
                      {"rows_pulled", rank.rows},
                      {"samples", rank.samples},
                      {"threads", threads},
-                     {"messages", MessagesToJson(profile, rank)},
+                     {"messages", TableAsJson(MessagesTable(profile, rank))},
                      {"memory", memory},
                      {"process_peak_bytes", rank.process_peak_bytes == 0
                                                 ? OrderedJson(nullptr)

@@ -84,22 +84,21 @@ TEST(AllreduceWait, AWorkerThatIsAloneWaitsForNobody) {
 TEST(MessageWays, AreByShardAndKindOnOneClock) {
   // By the shard's clock, which is 1,000 ahead. Two pulls are sent at 100: the shard takes one at
   // once and the other when it has done with it, at 150.
-  const std::vector<MessageTimes> of_worker = {
-      {.request_id = 1, .begin = 100, .end = 170},
-      {.request_id = 2, .begin = 100, .end = 210},
-      {.request_id = 3, .is_push = 1, .begin = 300, .end = 330},
-      {.request_id = 4, .begin = 400, .end = 410}};  // the shard's is not kept
-  const std::vector<MessageTimes> of_shard = {
-      {.request_id = 1, .ready = 1000, .begin = 1120, .end = 1150},
-      {.request_id = 2, .ready = 1150, .begin = 1160, .end = 1180},
-      {.request_id = 3, .is_push = 1, .ready = 1180, .begin = 1310, .end = 1315},
-      {.request_id = 2, .worker = 1, .begin = 1, .end = 2}};  // another's
-  const MessageSide worker = {.messages = of_worker};
-  const MessageSide shard = {.messages = of_shard, .clock_offset = 1000};
-  const std::vector<MessageWays> ways = WaysOf(0, worker, {{}, shard});
+  RankProfile worker{.name = "worker 0", .is_worker = true};
+  worker.messages = {{.request_id = 1, .begin = 100, .end = 170},
+                     {.request_id = 2, .begin = 100, .end = 210},
+                     {.request_id = 3, .is_push = 1, .begin = 300, .end = 330},
+                     {.request_id = 4, .begin = 400, .end = 410}};  // the shard's is not kept
+  RankProfile shard{.name = "shard 1", .clock_offset = 1000};
+  shard.messages = {{.request_id = 1, .ready = 1000, .begin = 1120, .end = 1150},
+                    {.request_id = 2, .ready = 1150, .begin = 1160, .end = 1180},
+                    {.request_id = 3, .is_push = 1, .ready = 1180, .begin = 1310, .end = 1315},
+                    {.request_id = 2, .worker = 1, .begin = 1, .end = 2}};  // another's
+  const RunProfile profile = {.ranks = {worker, {.name = "shard 0"}, shard}};
+  const std::vector<MessageWays> ways = WaysOf(profile, profile.ranks[0]);
   ASSERT_EQ(ways.size(), 2u);
   const MessageWays& pull = ways[0];
-  EXPECT_EQ(pull.shard, 1u);
+  EXPECT_EQ(pull.shard, "shard 1");
   EXPECT_FALSE(pull.is_push);
   EXPECT_EQ(pull.messages, 2u);
   EXPECT_EQ(pull.behind, 25) << "of the two, 0 and 50";
@@ -116,7 +115,7 @@ TEST(RunProfile, TellsTheWaysOfMessages) {
   RankProfile shard{.name = "PS node 0, shard 0"};
   shard.messages = {{.request_id = 1, .begin = 40'000, .end = 60'000}};
   const RunProfile profile = {.steps = 1, .samples = 1, .ranks = {worker, shard}};
-  EXPECT_THAT(ProfileText(profile), testing::HasSubstr("pull, PS node 0, shard 0"));
+  EXPECT_THAT(ProfileText(profile), testing::ContainsRegex("pull +PS node 0, shard 0 "));
   const nlohmann::json json = ProfileToJson(profile)["ranks"][0]["messages"][0];
   EXPECT_EQ(json["shard"], "PS node 0, shard 0");
   EXPECT_EQ(json["kind"], "pull");
