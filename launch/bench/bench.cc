@@ -1,14 +1,11 @@
 #include "launch/bench/bench.h"
 
-#include <fmt/core.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <glog/logging.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
-#include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -16,9 +13,11 @@
 #include "common/json_text.h"
 #include "common/median.h"
 #include "common/nearest_name.h"
-#include "launch/bench/bench_command.h"
+#include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
 #include "launch/profile/run_profiler.h"
+#include "launch/program.h"
+#include "launch/run/train.h"
 
 namespace rowhouse {
 namespace {
@@ -44,63 +43,143 @@ Result<BenchPair> MeasurePair(Bench& bench, bool system_first) {
   return pair;
 }
 
+std::map<std::string, BenchDeclaration>& AllBenches() {
+  static std::map<std::string, BenchDeclaration> benches;
+  return benches;
+}
+
+// Of those that are measured beside yardsticks, or with commands, all that are not hidden.
+std::vector<std::string> KnownNames(bool with_commands) {
+  std::vector<std::string> names;
+  for (const auto& [name, bench] : Benches()) {
+    if (bench.run == nullptr || (with_commands && !bench.is_hidden)) names.push_back(name);
+  }
+  return names;
+}
+
 // What stands for a name on the command line: itself, or all that begin with it.
 Result<std::vector<std::string>> NamesOf(const std::string& name) {
-  const std::vector<std::string> known = Benches().Names();
+  const std::vector<std::string> known = KnownNames(/*with_commands=*/false);
   if (std::ranges::find(known, name) != known.end()) return std::vector{name};
   if (name == "all") return known;
   std::vector<std::string> group;
   std::ranges::copy_if(known, std::back_inserter(group),
                        [&](const std::string& other) { return other.starts_with(name + "_"); });
   if (!group.empty()) return group;
-  std::vector<std::string> all = BenchCommandNames();
-  all.insert(all.end(), known.begin(), known.end());
-  std::ranges::sort(all);
-  return UsageError("unknown bench \"{}\" {}", name, DescribeKnownNames(name, all));
+  return UsageError("unknown bench \"{}\" {}", name,
+                    DescribeKnownNames(name, KnownNames(/*with_commands=*/true)));
 }
 
-std::map<std::string, BenchNote>& Notes() {
-  static std::map<std::string, BenchNote> notes;
-  return notes;
-}
-
-bool ReadsTrace(const std::string& name) {
-  return name == "tier_hit_ratio_trace" || name == "tier_hit_ratio_prefetched";
-}
-
-bool HasProfile(const std::string& name) {
-  const auto note = Notes().find(name);
-  return note != Notes().end() && note->second.has_profile;
-}
-
-class CountBench final : public Bench {
- public:
-  CountBench(const std::string& yardstick, const MeasureCounts& measure,
-             const BenchOptions& options)
-      : yardstick_(yardstick), measure_(measure), options_(options) {}
-  std::string unit() const override { return ""; }
-  std::string yardstick() const override { return yardstick_; }
-  std::optional<double> target() const override { return std::nullopt; }
-  Result<double> MeasureSystem() override { LOG(FATAL) << "it counts"; }
-  Result<double> MeasureYardstick() override { LOG(FATAL) << "it counts"; }
-  Result<std::vector<BenchFigure>> Measure(const std::string& name) override {
-    return measure_(name, options_);
+Result<std::vector<std::string>> AllNamesOf(const std::vector<std::string>& asked) {
+  std::vector<std::string> names;
+  for (const std::string& name : asked) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> group, NamesOf(name));
+    names.insert(names.end(), group.begin(), group.end());
   }
+  return names;
+}
 
- private:
-  const std::string yardstick_;
-  const MeasureCounts measure_;
-  const BenchOptions options_;
-};
+// kUsage for an option that none of the benches reads.
+Status CheckOptions(const std::vector<std::string>& names, const BenchOptions& options) {
+  const auto any = [&](bool BenchDeclaration::*reads) {
+    return std::ranges::any_of(names, [&](const auto& name) { return Benches().at(name).*reads; });
+  };
+  const auto readers = [](bool BenchDeclaration::*reads) {
+    std::vector<std::string> all;
+    for (const auto& [name, bench] : Benches()) {
+      if (bench.*reads) all.push_back(name);
+    }
+    return fmt::format("{}", fmt::join(all, " and "));
+  };
+  if (!options.trace.empty() && !any(&BenchDeclaration::reads_trace)) {
+    return UsageError("--trace={}: none of these benches reads a trace; {} do", options.trace,
+                      readers(&BenchDeclaration::reads_trace));
+  }
+  if (!options.profile.empty() && !any(&BenchDeclaration::has_profile)) {
+    return UsageError("--profile: of these benches none reports where its time went; {} do",
+                      readers(&BenchDeclaration::has_profile));
+  }
+  return OkStatus();
+}
+
+std::string ListText() {
+  std::string text =
+      "Benches; say rowhouse bench NAME ..., or all. A NAME such as tier stands for all tier_*.\n"
+      "Those of the tier write up to some GB below TMPDIR, and delete them.\n\n";
+  for (const std::string& name : KnownNames(/*with_commands=*/true)) {
+    const BenchDeclaration& bench = Benches().at(name);
+    text += fmt::format("  {:<28}{:<13}{}\n", name, bench.time, bench.what);
+  }
+  return text;
+}
+
+nlohmann::ordered_json FigureToJson(const BenchFigure& figure) {
+  nlohmann::ordered_json json = {{"name", figure.name},   {"measured", figure.measured},
+                                 {"unit", figure.unit},   {"yardstick", figure.yardstick},
+                                 {"ratio", figure.ratio}, {"spread", figure.spread},
+                                 {"target", nullptr},     {"met", nullptr}};
+  if (figure.target) json["target"] = *figure.target;
+  if (const std::optional<bool> met = figure.met()) json["met"] = *met;
+  return json;
+}
+
+Result<BenchFigure> MeasurePairs(const BenchDeclaration& declared, Bench& bench) {
+  std::vector<BenchPair> pairs;
+  // The first pair warms up caches, connections and clock rate, and is not counted. Who goes first
+  // alternates, so that a machine that slows down slows both alike.
+  for (int i = -1; i < kMeasuredPairs; ++i) {
+    ASSIGN_OR_RETURN(const BenchPair pair, MeasurePair(bench, /*system_first=*/i % 2 == 0));
+    if (i >= 0) pairs.push_back(pair);
+  }
+  return Summarise(declared.name, declared.unit, declared.target ? declared.target : bench.target(),
+                   pairs);
+}
 
 // Of each bench that has one; its files lie in `directory`, but for --profile alone.
-Status TellProfile(Bench& bench, const std::string& directory, std::FILE* out) {
+Status PrintProfile(Bench& bench, const std::string& directory, std::FILE* out) {
   ASSIGN_OR_RETURN(const std::optional<RunProfile> profile, bench.Profile());
   if (!profile) return OkStatus();
   fmt::print(out, "{}", ProfileText(*profile));
   if (directory.starts_with("-/")) return OkStatus();
   return WriteProfile(*profile, ProfileFilesOf(directory, ""));
 }
+
+// Prints a line for each figure to `table`, and adds it to `list`.
+Status RunOne(const BenchDeclaration& declared, const BenchOptions& options, std::FILE* table,
+              nlohmann::ordered_json* list) {
+  const auto print = [&](const BenchFigure& figure, const std::string& remark) {
+    fmt::print(table, "{}\n", FigureTableLine(figure, declared.yardstick + remark));
+    list->push_back(FigureToJson(figure));
+  };
+  if (declared.count != nullptr) {
+    ASSIGN_OR_RETURN(const std::vector<BenchFigure> figures,
+                     declared.count(declared.name, options));
+    for (const BenchFigure& figure : figures) print(figure, "");
+    return OkStatus();
+  }
+  const Result<std::unique_ptr<Bench>> bench = declared.make(options);
+  if (bench.status().code() == StatusCode::kUnavailable) {
+    fmt::print(table, "{} left out: {}\n", declared.name, bench.status().message());
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(bench.status());
+  ASSIGN_OR_RETURN(const BenchFigure figure, MeasurePairs(declared, *bench.value()));
+  print(figure, bench.value()->remark());
+  if (options.profile.empty()) return OkStatus();
+  return PrintProfile(*bench.value(), options.profile + "/" + declared.name, table);
+}
+
+// rowhouse bench.
+Status RunBenchVerb(const CommandLine& command_line, const Settings& settings) {
+  ASSIGN_OR_RETURN(const BenchDeclaration* const command, BenchCommandOf(command_line));
+  if (command != nullptr) return command->run(command_line, settings);
+  return RunBench(command_line.arguments, command_line.Value(kJsonFlag),
+                  {.trace = command_line.Value(kTraceFlag),
+                   .profile = command_line.Value(kProfileFlag),
+                   .is_long = command_line.Value(kLongFlag) == "true"});
+}
+
+REGISTER_MEMBER(AddVerbRun("bench", RunBenchVerb));
 
 }  // namespace
 
@@ -140,21 +219,6 @@ BenchFigure CountedFigure(std::string name, std::string unit, double measured, d
           .target = target};
 }
 
-nlohmann::ordered_json FigureToJson(const BenchFigure& figure) {
-  nlohmann::ordered_json json = {{"name", figure.name},   {"measured", figure.measured},
-                                 {"unit", figure.unit},   {"yardstick", figure.yardstick},
-                                 {"ratio", figure.ratio}, {"spread", figure.spread},
-                                 {"target", nullptr},     {"met", nullptr}};
-  if (figure.target) json["target"] = *figure.target;
-  if (const std::optional<bool> met = figure.met()) json["met"] = *met;
-  return json;
-}
-
-std::string FigureTableHead() {
-  return fmt::format(fmt::runtime(kLineFormat), "bench", "measured", "yardstick", "ratio", "spread",
-                     "target", "met", "yardstick is");
-}
-
 std::string FigureTableLine(const BenchFigure& figure, const std::string& yardstick) {
   const std::optional<bool> met = figure.met();
   return fmt::format(fmt::runtime(kLineFormat), figure.name,
@@ -165,92 +229,53 @@ std::string FigureTableLine(const BenchFigure& figure, const std::string& yardst
                      met ? (*met ? "yes" : "no") : "-", yardstick);
 }
 
-Result<std::vector<BenchFigure>> Bench::Measure(const std::string& name) {
-  std::vector<BenchPair> pairs;
-  // The first pair warms up caches, connections and clock rate, and is not counted. Who goes first
-  // alternates, so that a machine that slows down slows both alike.
-  for (int i = -1; i < kMeasuredPairs; ++i) {
-    ASSIGN_OR_RETURN(const BenchPair pair, MeasurePair(*this, /*system_first=*/i % 2 == 0));
-    if (i >= 0) pairs.push_back(pair);
+bool AddBench(BenchDeclaration bench) {
+  std::string name = bench.name;
+  return AllBenches().emplace(std::move(name), std::move(bench)).second;
+}
+
+const std::map<std::string, BenchDeclaration>& Benches() { return AllBenches(); }
+
+Result<const BenchDeclaration*> BenchCommandOf(const CommandLine& command_line) {
+  for (const auto& [name, bench] : Benches()) {
+    for (const std::string& flag : bench.flags) {
+      const std::string value = command_line.Value(flag);
+      if (value.empty() || command_line.arguments == std::vector{name}) continue;
+      return UsageError("--{0}={1} is for bench {2} alone; say rowhouse bench {2} --{0}={1}", flag,
+                        value, name);
+    }
   }
-  return std::vector{Summarise(name, unit(), target(), pairs)};
-}
-
-Registry<Bench, BenchOptions>& Benches() {
-  static Registry<Bench, BenchOptions> registry("bench");
-  return registry;
-}
-
-bool AddBench(const std::string& name, BenchNote note,
-              Registry<Bench, BenchOptions>::Factory factory) {
-  Notes().emplace(name, std::move(note));
-  return Benches().Add(name, std::move(factory));
-}
-
-bool AddCountBench(const std::string& name, BenchNote note, const std::string& yardstick,
-                   const MeasureCounts& measure) {
-  return AddBench(
-      name, std::move(note), [=](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
-        return std::unique_ptr<Bench>(std::make_unique<CountBench>(yardstick, measure, options));
-      });
-}
-
-std::string BenchListText() {
-  std::string text =
-      "Benches; say rowhouse bench NAME ..., or all. A NAME such as tier stands for all tier_*.\n"
-      "Those of the tier write up to some GB below TMPDIR, and delete them.\n\n";
-  std::map<std::string, BenchNote> all = BenchCommandNotes();
-  all.insert(Notes().begin(), Notes().end());
-  for (const auto& [name, note] : all) {
-    text += fmt::format("  {:<28}{:<13}{}\n", name, note.time, note.what);
+  for (const std::string& argument : command_line.arguments) {
+    const auto found = Benches().find(argument);
+    if (found == Benches().end() || found->second.run == nullptr) continue;
+    if (command_line.arguments.size() > 1) {
+      return UsageError("bench {} runs alone; leave out the other names", argument);
+    }
+    if (const std::string trace = command_line.Value(kTraceFlag); !trace.empty()) {
+      return UsageError("--trace={}: bench {} reads no trace; leave it out", trace, argument);
+    }
+    return &found->second;
   }
-  return text;
+  return nullptr;
 }
 
 Status RunBench(const std::vector<std::string>& asked, const std::string& json,
-                const BenchOptions& options) {
+                const BenchOptions& given) {
   if (asked.empty()) {
     if (!json.empty()) return UsageError("--json: no bench was named; rowhouse bench lists them");
-    fmt::print("{}", BenchListText());
+    fmt::print("{}", ListText());
     return OkStatus();
   }
   std::FILE* const table = json == kJsonToStdout ? stderr : stdout;
-  std::vector<std::string> names;
-  for (const std::string& name : asked) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> group, NamesOf(name));
-    names.insert(names.end(), group.begin(), group.end());
-  }
-  if (!options.trace.empty() && std::ranges::none_of(names, ReadsTrace)) {
-    return UsageError(
-        "--trace={}: none of these benches reads a trace; tier_hit_ratio_trace and "
-        "tier_hit_ratio_prefetched do",
-        options.trace);
-  }
-  if (!options.profile.empty() && std::ranges::none_of(names, HasProfile)) {
-    return UsageError(
-        "--profile: of these benches none tells where its time went; pull and push do");
-  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, AllNamesOf(asked));
+  RETURN_IF_ERROR(CheckOptions(names, given));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  fmt::print(table, "{}\n", FigureTableHead());
-  BenchOptions kept = options;
-  kept.kept = std::make_shared<std::map<std::string, std::shared_ptr<void>>>();
+  fmt::print(table, fmt::runtime(kLineFormat), "bench", "measured", "yardstick", "ratio", "spread",
+             "target", "met", "yardstick is\n");
+  BenchOptions options = given;
+  options.kept = std::make_shared<std::map<std::string, std::shared_ptr<void>>>();
   for (const std::string& name : names) {
-    const auto annotate = [&](const Status& status) { return status.Annotate("bench " + name); };
-    Result<std::unique_ptr<Bench>> bench = Benches().Make(name, kept);
-    if (bench.status().code() == StatusCode::kUnavailable) {
-      fmt::print(table, "{} left out: {}\n", name, bench.status().message());
-      continue;
-    }
-    if (!bench.ok()) return annotate(bench.status());
-    const Result<std::vector<BenchFigure>> figures = bench.value()->Measure(name);
-    if (!figures.ok()) return annotate(figures.status());
-    for (const BenchFigure& figure : figures.value()) {
-      fmt::print(table, "{}\n", FigureTableLine(figure, bench.value()->yardstick()));
-      list.push_back(FigureToJson(figure));
-    }
-    if (!options.profile.empty()) {
-      RETURN_IF_ERROR(annotate(TellProfile(*bench.value(), options.profile + "/" + name, table)));
-    }
+    RETURN_IF_ERROR(RunOne(Benches().at(name), options, table, &list).Annotate("bench " + name));
     std::fflush(table);
   }
   return DeliverFigures(json, DumpJson(list, 2) + "\n", /*text=*/"");

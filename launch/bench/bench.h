@@ -4,27 +4,28 @@
 // measured next to each other does not. So each bench has a yardstick, the least work that could do
 // the same job (moving the same bytes, gathering the same rows), and is judged by the ratio. Both
 // are rates, so that more is better, and a target is the least ratio. Figures that are counted and
-// not timed (hit ratios, bytes) are the same in every run: AddCountBench.
+// not timed (hit ratios, bytes) are the same in every run. Commands of `rowhouse bench` that are
+// more than that (calibrate, regime) are declared here, too.
 //
 // Threads: made, used and destroyed on one thread, one bench at a time.
-// To add one, write launch/bench/<name>.cc; it registers itself here. A bench should take less than
-// 5 seconds, with its making and kMeasuredPairs + 1 samples of each kind; those of the storage tier
-// (tier_*) take a minute.
+// To add one, write launch/bench/<name>.cc; it registers itself by AddBench. A bench should take
+// less than 5 seconds, with its making and kMeasuredPairs + 1 samples of each kind; those of the
+// storage tier (tier_*) take a minute.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/register_member.h"
-#include "common/registry.h"
 #include "common/status.h"
+#include "launch/command_line/command_line.h"
 #include "launch/profile/run_profile.h"
+#include "launch/settings/settings.h"
 
 namespace rowhouse {
 
@@ -56,18 +57,13 @@ BenchFigure Summarise(std::string name, std::string unit, std::optional<double> 
 BenchFigure CountedFigure(std::string name, std::string unit, double measured, double yardstick,
                           std::optional<double> target = std::nullopt);
 
-// {name, measured, unit, yardstick, ratio, spread, target, met}; without a target the last two are
-// null.
-nlohmann::ordered_json FigureToJson(const BenchFigure& figure);
-
-// Lines of one table. `yardstick`: in words.
-std::string FigureTableHead();
+// A line of the table that is printed. `yardstick`: in words.
 std::string FigureTableLine(const BenchFigure& figure, const std::string& yardstick);
 
 // Options of all benches. Sizes are not among them: they are part of what a bench measures.
 struct BenchOptions {
   std::string trace = "";  // a file of accesses, one number a line; "": its benches are left out
-  // Pull and push tell where their time went. The value of --profile
+  // Pull and push report where their time went. The value of --profile
   // (launch/profile/run_profiler.h); "": not given.
   std::string profile = "";
   bool is_long = false;  // whether to run benches that take many minutes
@@ -80,62 +76,68 @@ class Bench {
  public:
   virtual ~Bench() = default;
 
-  virtual std::string unit() const = 0;       // "rows/s"
-  virtual std::string yardstick() const = 0;  // in words, for the table
-  // The least ratio; nullopt: none. Called after the samples, on which it may depend.
-  virtual std::optional<double> target() const = 0;
-
-  // One sample of each, > 0, in unit(), of work that takes at least a tenth of a second.
+  // One sample of each, > 0, in the bench's unit, of work that takes at least a tenth of a second.
   virtual Result<double> MeasureSystem() = 0;
   virtual Result<double> MeasureYardstick() = 0;
 
+  // After the samples: what they say of the yardstick, behind its words in the table, and the least
+  // ratio, if the declaration has none.
+  virtual std::string remark() const { return ""; }
+  virtual std::optional<double> target() const { return std::nullopt; }
+
   // Where the time of the samples went, if `options.profile` was given and it is known.
   virtual Result<std::optional<RunProfile>> Profile() { return std::optional<RunProfile>(); }
-
-  // The figures; by default one, named as the bench, of kMeasuredPairs pairs. Empty if the bench
-  // needs an option that was not given; it has printed that.
-  virtual Result<std::vector<BenchFigure>> Measure(const std::string& name);
 };
 
-Registry<Bench, BenchOptions>& Benches();
-
-// A bench's line in the list of benches.
-struct BenchNote {
-  std::string what;          // what is measured, and the yardstick
-  std::string time;          // on two cores: "5 s"
-  bool has_profile = false;  // it tells where its time went
-};
-
-bool AddBench(const std::string& name, BenchNote note,
-              Registry<Bench, BenchOptions>::Factory factory);
-
-template <typename Member>
-bool AddBench(const std::string& name, BenchNote note) {
-  return AddBench(name, std::move(note),
-                  [](const BenchOptions& options) -> Result<std::unique_ptr<Bench>> {
-                    return std::unique_ptr<Bench>(std::make_unique<Member>(options));
-                  });
+// Makes a Member of Bench, which has `Status Open()`, and opens it.
+template <typename Member, typename... Args>
+Result<std::unique_ptr<Bench>> MakeOpenBench(Args&&... args) {
+  auto bench = std::make_unique<Member>(std::forward<Args>(args)...);
+  RETURN_IF_ERROR(bench->Open());
+  return std::unique_ptr<Bench>(std::move(bench));
 }
 
-// A bench whose figures are counts. `measure` gets its name.
-using MeasureCounts =
-    std::function<Result<std::vector<BenchFigure>>(const std::string& name, const BenchOptions&)>;
-bool AddCountBench(const std::string& name, BenchNote note, const std::string& yardstick,
-                   const MeasureCounts& measure);
+struct BenchDeclaration {
+  std::string name;
+  std::string what = {};  // its line in the list of benches: what is measured, and the yardstick
+  std::string time = {};  // on two cores: "5 s"
+  std::string unit = {};  // "rows/s"
+  std::string yardstick = {};  // in words, for the table
+  std::optional<double> target = {};
+  bool reads_trace = false;
+  bool has_profile = false;
+  std::vector<std::string> flags = {};  // of `rowhouse bench`, which only it reads
+  bool is_hidden = false;               // not in the list: others start it as their ranks
 
-// A line for each bench (name, time, what), and how to run them.
-std::string BenchListText();
+  // One of three. Pairs of samples:
+  std::function<Result<std::unique_ptr<Bench>>(const BenchOptions&)> make = nullptr;
+  // Figures that are counts. Empty if it needs an option that was not given; it has printed that.
+  std::function<Result<std::vector<BenchFigure>>(const std::string& name, const BenchOptions&)>
+      count = nullptr;
+  // A command, which runs alone, has flags of its own and may write files.
+  Status (*run)(const CommandLine& command_line, const Settings& settings) = nullptr;
+};
+
+// Registers it, at namespace scope.
+bool AddBench(BenchDeclaration bench);
+
+// All that are registered, by name.
+const std::map<std::string, BenchDeclaration>& Benches();
+
+// The command that the command line names, or null. kUsage if it names others beside it, or has a
+// flag that only another bench reads.
+Result<const BenchDeclaration*> BenchCommandOf(const CommandLine& command_line);
 
 inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 
 // Runs the named benches in that order and prints a line for each figure. "all" is all of them; a
 // name that is no bench's, such as "tier", stands for all whose names begin with "tier_". Without
-// names it prints BenchListText(). `json`: the value of --json (launch/figures/json_output.h), for
-// a list of
-//   {name, measured, unit, yardstick, ratio, spread, target, met}   (FigureToJson)
-// A missed target is no error. kUsage, and nothing is run, for an unknown name. An error of a bench
-// ends the run, and nothing is written; a bench that is kUnavailable here is left out, and the
-// reason printed.
+// names it prints a line for each bench and command. `json`: the value of --json
+// (launch/figures/json_output.h), for a list of
+//   {name, measured, unit, yardstick, ratio, spread, target, met}
+// of which the last two are null without a target. A missed target is no error. kUsage, and nothing
+// is run, for an unknown name. An error of a bench ends the run, and nothing is written; a bench
+// that is kUnavailable here is left out, and the reason printed.
 Status RunBench(const std::vector<std::string>& names, const std::string& json,
                 const BenchOptions& options = {});
 

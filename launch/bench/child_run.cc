@@ -58,7 +58,7 @@ Result<std::string> MpirunScript() {
 }
 
 Result<CommandOutput> RunUnderMpirun(int ranks, const std::vector<std::string>& arguments,
-                                     std::chrono::seconds deadline) {
+                                     std::chrono::milliseconds deadline) {
   ASSIGN_OR_RETURN(const std::string script, MpirunScript());
   std::vector<std::string> words = {script, "-n", std::to_string(ranks), ThisProgram()};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -72,19 +72,27 @@ Result<nlohmann::json> TrainInChild(const ChildRun& run) {
   ASSIGN_OR_RETURN(const auto scratch, TemporaryDirectory::Make("rowhouse-run"));
   const std::string config = scratch->path() + "/run.yaml",
                     report = scratch->path() + "/report.json";
-  ChildCommand command{.arguments = {"rowhouse", "train", "--report=" + report}};
+  std::vector<std::string> arguments = {"train", "--report=" + report};
   if (!run.yaml.empty()) {
     RETURN_IF_ERROR(WriteReportFile(config, run.yaml));
-    command.arguments.push_back("--config=" + config);
+    arguments.push_back("--config=" + config);
   }
-  command.arguments.insert(command.arguments.end(), run.flags.begin(), run.flags.end());
-  Result<CommandOutput> ran = RunToItsEnd(
-      std::move(command), std::chrono::milliseconds(run.deadline_ms), &StopSignal::Check);
-  if (!ran.ok()) return ran.status().Annotate("a run of rowhouse train");
-  const CommandOutput& output = ran.value();
-  if (output.exit_code == 0) return ReadReportFile(report);
-  return MakeStatus(StatusCode::kInternal, "a run of rowhouse train failed: {}",
-                    LastLineOf(output.err.empty() ? output.out : output.err));
+  arguments.insert(arguments.end(), run.flags.begin(), run.flags.end());
+  const std::chrono::milliseconds deadline(run.deadline_ms);
+  CommandOutput ran;
+  if (run.ranks > 0) {
+    ASSIGN_OR_RETURN(ran, RunUnderMpirun(run.ranks, arguments, deadline));
+  } else {
+    arguments.insert(arguments.begin(), "rowhouse");
+    Result<CommandOutput> alone =
+        RunToItsEnd({.arguments = std::move(arguments)}, deadline, &StopSignal::Check);
+    if (!alone.ok()) return alone.status().Annotate("a run of rowhouse train");
+    ran = std::move(alone.value());
+  }
+  if (ran.exit_code == 0) return ReadReportFile(report);
+  return MakeStatus(StatusCode::kInternal, "a run of rowhouse train failed: exit code {}: {}",
+                    ran.exit_code,
+                    run.ranks > 0 ? ran.err : LastLineOf(ran.err.empty() ? ran.out : ran.err));
 }
 
 }  // namespace rowhouse

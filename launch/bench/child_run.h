@@ -23,16 +23,17 @@ std::string ThisProgram();
 // Runs this program under mpirun and waits for its end. `arguments`: of the program, from the verb
 // on. Its processes are ended at the deadline: kDeadlineExceeded.
 Result<CommandOutput> RunUnderMpirun(int ranks, const std::vector<std::string>& arguments,
-                                     std::chrono::seconds deadline);
+                                     std::chrono::milliseconds deadline);
 
 struct ChildRun {
   std::string yaml = {};           // its --config; "": none
   std::vector<std::string> flags;  // besides
   uint32_t deadline_ms = 120'000;  // it is ended then
+  int ranks = 0;                   // under mpirun; 0: without it, one PS node and one worker
 };
 
-// Runs `rowhouse train` of this program, without mpirun: one PS node and one worker. Returns its
-// report.json. kInternal with the last line that it printed if it fails, kDeadlineExceeded.
+// Runs `rowhouse train` of this program. Returns its report.json. kInternal with what it printed,
+// or without mpirun with the last line of that, if it fails; kDeadlineExceeded.
 Result<nlohmann::json> TrainInChild(const ChildRun& run);
 
 }  // namespace rowhouse

@@ -16,7 +16,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,29 +24,21 @@
 
 #include "common/durable_file.h"
 #include "launch/bench/bench.h"
+#include "launch/bench/kaggle_shape.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/data/imitate.h"
 #include "launch/run/temporary_rows.h"
+#include "ps/shard/process_memory.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/convert/prepared_text.h"
 #include "worker/data/text/text_format.h"
-#include "worker/dense/dlrm_model.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kLines = 400'000, kBatch = 2048, kTrainedBatches = 8, kReadySteps = 40;
-constexpr uint32_t kDataDim = 16;
+constexpr uint64_t kLines = 400'000, kDataBatch = 2048, kTrainedBatches = 8, kReadySteps = 40;
 constexpr double kMegabyte = 1e6;
-
-// DLRM's, of the whole file.
-const std::vector<uint64_t> kDataTableRows = {
-    1460, 583,   10131227, 2202608, 305,  24,   12517, 633,     3,  93145, 5683,   8351593, 3194,
-    27,   14992, 5461306,  10,      5652, 2173, 4,     7046547, 18, 15,    286181, 105,     142572};
-
-double SecondsNow() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Of all threads of this process.
 double CpuSeconds() {
@@ -59,22 +50,15 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// The resident memory of this process, in bytes: `field` of /proc/self/status.
-double Resident(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(field)) return 1024 * std::atof(line.c_str() + field.size());
-  }
-  return 0;
-}
+double ResidentBytes() { return static_cast<double>(BytesOfField("/proc/self/status", "VmRSS:")); }
 
 // The dense part of the Kaggle shape, trained on one thread.
 class DenseTraining {
  public:
-  DenseTraining() : model_(Spec(), &parameters_) {
+  DenseTraining() : model_(KaggleModel(), &parameters_) {
     parameters_.Allocate();
     for (float& value : parameters_.values()) value = 0.01f;
-    pooled_.assign(kDataTableRows.size(), std::vector<float>(kBatch * kDataDim, 0.1f));
+    pooled_.assign(KaggleTableRows().size(), std::vector<float>(kDataBatch * kKaggleDim, 0.1f));
   }
 
   void Step(const Batch& batch) {
@@ -86,13 +70,6 @@ class DenseTraining {
   }
 
  private:
-  static ModelSpec Spec() {
-    return {.bottom_mlp = {13, 512, 256, 64, kDataDim},
-            .top_mlp = {512, 256, 1},
-            .feature_widths = std::vector<uint32_t>(kDataTableRows.size(), kDataDim),
-            .loss = "bce"};
-  }
-
   DenseParameters parameters_;
   DlrmModel model_;
   std::vector<std::vector<float>> pooled_, gradients_;
@@ -100,7 +77,7 @@ class DenseTraining {
 
 // The least that reads a line's fields into numbers.
 double PlainMegabytesPerSecond(const std::string& text) {
-  const double start = SecondsNow();
+  const Stopwatch stopwatch;
   std::istringstream lines(text);
   std::vector<float> dense;
   std::vector<std::vector<uint64_t>> ids(26);
@@ -114,7 +91,7 @@ double PlainMegabytesPerSecond(const std::string& text) {
       }
     }
   }
-  return static_cast<double>(text.size()) / kMegabyte / (SecondsNow() - start);
+  return static_cast<double>(text.size()) / kMegabyte / stopwatch.Seconds();
 }
 
 class DataFigures {
@@ -158,8 +135,8 @@ class DataFigures {
   DatasetOptions Options(const std::string& id_mapping) const {
     DatasetOptions options;
     options.dense_features = 13;
-    options.table_rows = kDataTableRows;
-    options.takes_bad_ids.assign(kDataTableRows.size(), true);
+    options.table_rows = KaggleTableRows();
+    options.takes_bad_ids.assign(KaggleTableRows().size(), true);
     options.file = file_;
     options.flags["id_mapping"] = id_mapping;
     return options;
@@ -173,12 +150,12 @@ class DataFigures {
     chunk.is_first_of_file = true;
     chunk.bytes = text_.substr(0, text_.find('\n', text_.size() / 4) + 1);
     const auto parsed = [&]() -> Result<double> {
-      const double start = SecondsNow();
+      const Stopwatch stopwatch;
       Batch raw;
       std::vector<BadLine> bad;
       RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
       CHECK(bad.empty() && raw.samples > 0);
-      return static_cast<double>(chunk.bytes.size()) / kMegabyte / (SecondsNow() - start);
+      return static_cast<double>(chunk.bytes.size()) / kMegabyte / stopwatch.Seconds();
     };
     RETURN_IF_ERROR(Add("data_parse", "MB/s", 2.0, [&]() -> Result<BenchPair> {
       ASSIGN_OR_RETURN(const double rate, parsed());
@@ -202,12 +179,12 @@ class DataFigures {
           ASSIGN_OR_RETURN(TextConversion conversion,
                            MakeTextConversion("criteo", Options(mapping), data_));
           ::malloc_trim(0);  // What is kept from before would be used again, and not be counted.
-          std::ofstream("/proc/self/clear_refs") << "5";  // VmHWM begins anew.
-          const double before = Resident("VmRSS:"), start = CpuSeconds();
+          std::ofstream("/proc/self/clear_refs") << "5";  // VmHWM begins again.
+          const double before = ResidentBytes(), start = CpuSeconds();
           ASSIGN_OR_RETURN(const ConversionSummary summary,
                            Convert(*conversion.format, conversion.options));
           const double seconds = CpuSeconds() - start;
-          memory = std::max(memory, Resident("VmHWM:") - before);
+          memory = std::max(memory, static_cast<double>(PeakBytesOfProcess()) - before);
           bytes = summary.bytes;
           return BenchPair{static_cast<double>(text_.size()) / kMegabyte / seconds, 150.0};
         },
@@ -231,24 +208,25 @@ class DataFigures {
   // One epoch of data that were just opened, so that every block is checked.
   Result<double> SamplesReadPerSecond(const std::string& order) const {
     ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, Open(order));
-    const double start = SecondsNow();
+    const Stopwatch stopwatch;
     Batch batch;
-    for (uint64_t first = 0; first + kBatch <= kLines; first += kBatch) {
-      RETURN_IF_ERROR(data->ReadTrain(0, first, kBatch, &batch));
+    for (uint64_t first = 0; first + kDataBatch <= kLines; first += kDataBatch) {
+      RETURN_IF_ERROR(data->ReadTrain(0, first, kDataBatch, &batch));
     }
-    return static_cast<double>(kLines / kBatch * kBatch) / (SecondsNow() - start);
+    return static_cast<double>(kLines / kDataBatch * kDataBatch) / stopwatch.Seconds();
   }
 
   Status MeasureReading(const std::string& order, const std::string& name,
                         std::optional<double> target) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, Open(order));
     Batch batch;
-    RETURN_IF_ERROR(data->ReadTrain(0, 0, kBatch, &batch));
+    RETURN_IF_ERROR(data->ReadTrain(0, 0, kDataBatch, &batch));
     return Add(name, "samples/s", target, [&]() -> Result<BenchPair> {
       ASSIGN_OR_RETURN(const double read, SamplesReadPerSecond(order));
-      const double start = SecondsNow();
+      const Stopwatch stopwatch;
       for (uint64_t i = 0; i < kTrainedBatches; ++i) training_.Step(batch);
-      const double trained = static_cast<double>(kTrainedBatches * kBatch) / (SecondsNow() - start);
+      const double trained =
+          static_cast<double>(kTrainedBatches * kDataBatch) / stopwatch.Seconds();
       return BenchPair{read, trained};
     });
   }
@@ -257,15 +235,16 @@ class DataFigures {
     return Add("data_ready", "", 0.99, [&]() -> Result<BenchPair> {
       ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, Open("blocks"));
       Batch batch;
-      double waited = 0, start = 0;
+      double waited = 0;
+      Stopwatch all;
       for (uint64_t step = 0; step < kReadySteps; ++step) {
-        if (step == 2) start = SecondsNow();  // From then on it reads ahead.
-        const double before = SecondsNow();
-        RETURN_IF_ERROR(data->ReadTrain(0, step * kBatch, kBatch, &batch));
-        if (step >= 2) waited += SecondsNow() - before;
+        if (step == 2) all.Restart();  // From then on it reads ahead.
+        const Stopwatch stopwatch;
+        RETURN_IF_ERROR(data->ReadTrain(0, step * kDataBatch, kDataBatch, &batch));
+        if (step >= 2) waited += stopwatch.Seconds();
         training_.Step(batch);
       }
-      return BenchPair{1 - waited / (SecondsNow() - start), 1.0};
+      return BenchPair{1 - waited / all.Seconds(), 1.0};
     });
   }
 
@@ -275,10 +254,12 @@ class DataFigures {
   std::vector<BenchFigure> figures_;
 };
 
-REGISTER_MEMBER(AddCountBench(
-    "data", {"text parsed and converted, the binary form read, beside training", "60 s"},
-    "what data_* stand beside: launch/bench/data.cc",
-    [](const std::string&, const BenchOptions&) { return DataFigures().Measure(); }));
+REGISTER_MEMBER(AddBench(
+    {.name = "data",
+     .what = "text parsed and converted, the binary form read, beside training",
+     .time = "60 s",
+     .yardstick = "what data_* stand beside: launch/bench/data.cc",
+     .count = [](const std::string&, const BenchOptions&) { return DataFigures().Measure(); }}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -4,20 +4,17 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "common/json_text.h"
-#include "common/random.h"
-#include "launch/bench/bench_command.h"
+#include "launch/bench/bench.h"
+#include "launch/bench/measured_shard.h"
 #include "launch/bench/stop_signal.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/json_output.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/figures.h"
 #include "sharding/tables/table_sizes.h"
 #include "worker/embedding/embedding.h"
 
@@ -52,12 +49,8 @@ class KindRun {
     ASSIGN_OR_RETURN(const EmbeddingTables tables,
                      EmbeddingTables::Make({TableOf(kind, pooling, sizes)}));
     auto run = std::make_unique<KindRun>(tables, kind);
-    Bags& bags = run->features_[0];
-    SplitMix64 random(shape.length);  // the same ids for all kinds
-    for (size_t b = 0; b < shape.bags; ++b) {
-      for (size_t i = 0; i < shape.length; ++i) bags.ids.push_back(random.Next() % sizes.rows);
-      bags.EndBag();
-    }
+    // The same ids for all kinds.
+    FillBags(shape.bags, shape.length, sizes.rows, /*key=*/shape.length, &run->features_[0]);
     run->out_.assign(shape.bags * run->layer_->out_width(0), 0.5f);
     return run;
   }
@@ -74,7 +67,7 @@ class KindRun {
 
   Status Measure() {
     KindTimes times;
-    const auto begin = Now();
+    Stopwatch stopwatch;
     RETURN_IF_ERROR(layer_->Prepare(features_));
     pulled_bytes = 0;
     for (size_t t = 0; t < arrays_.size(); ++t) {
@@ -86,14 +79,16 @@ class KindRun {
       pulled_bytes += batch.rows.size() * batch.dim * sizeof(float);
     }
     layer_->RowsArrived();
-    const auto rows = Now();
+    times.rows_ms = stopwatch.Ns() * 1e-6;
+    stopwatch.Restart();
     const SampleSlice all = {0, features_[0].samples()};
     layer_->Forward(0, all, out_);
-    const auto forward = Now();
+    times.forward_ms = stopwatch.Ns() * 1e-6;
+    stopwatch.Restart();
     layer_->Backward(0, all, out_);
-    const auto backward = Now();
+    times.backward_ms = stopwatch.Ns() * 1e-6;
     std::fill(out_.begin(), out_.end(), 0.5f);
-    times_.push_back({rows - begin, forward - rows, backward - forward});
+    times_.push_back(times);
     return OkStatus();
   }
 
@@ -101,15 +96,12 @@ class KindRun {
   // Of the round whose total is the median.
   KindTimes Median() const {
     std::vector<KindTimes> sorted = times_;
-    std::sort(sorted.begin(), sorted.end(),
-              [](const KindTimes& a, const KindTimes& b) { return a.total() < b.total(); });
+    std::ranges::sort(sorted, {}, &KindTimes::total);
     return sorted[sorted.size() / 2];
   }
   double Spread() const {
-    const auto [least, most] = std::minmax_element(
-        times_.begin(), times_.end(),
-        [](const KindTimes& a, const KindTimes& b) { return a.total() < b.total(); });
-    return (most->total() - least->total()) / Median().total();
+    const auto [least, most] = std::ranges::minmax(times_, {}, &KindTimes::total);
+    return (most.total() - least.total()) / Median().total();
   }
 
   const std::string name;
@@ -117,12 +109,6 @@ class KindRun {
   uint64_t pulled_bytes = 0;  // of rows, a batch; as many are pushed
 
  private:
-  static double Now() {  // ms
-    return std::chrono::duration<double, std::milli>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
-
   DenseParameters dense_;
   std::unique_ptr<EmbeddingLayer> layer_;
   std::vector<std::vector<float>> arrays_;  // of each physical table: rows x dim
@@ -173,53 +159,39 @@ Result<std::vector<KindFigure>> MeasureKinds(const KindSizes& sizes,
 
 namespace {
 
-std::string KindsText(const KindSizes& sizes, const std::vector<KindFigure>& figures) {
-  TextTable table = {.columns = {{.name = "bags"}, {.name = "pooling"}, {.name = "kind"}},
-                     .rows = {}};
-  for (const char* name : {"rows ms", "forward ms", "backward ms", "of plain", "spread", "table",
-                           "of plain", "pulled a batch"}) {
-    table.columns.push_back({.name = name, .is_number = true});
+Figures FiguresOf(const KindSizes& sizes, const std::vector<KindFigure>& measured) {
+  Figures figures;
+  figures.json = {{"format", kKindsFormat},
+                  {"rows", sizes.rows},
+                  {"dim", sizes.dim},
+                  {"block_dim", sizes.block_dim}};
+  figures.Say(
+      "A table of {} ids and {} floats, block rows of {}; one thread, medians of {} rounds.\n"
+      "Rows are copied from memory of this process, not pulled from a shard.\n\n",
+      CountText(static_cast<double>(sizes.rows)), sizes.dim, sizes.block_dim, kRounds);
+  FigureTable runs{.key = "runs",
+                   .columns = {{"bags", "bags"},
+                               {"pooling", "pooling"},
+                               {"kind", "kind"},
+                               {"rows_ms", "rows ms", &FixedText<3>},
+                               {"forward_ms", "forward ms", &FixedText<3>},
+                               {"backward_ms", "backward ms", &FixedText<3>},
+                               {"of_plain_time", "of plain", &FixedText<2>},
+                               {"spread", "spread", &FixedText<2>},
+                               {"table_bytes", "table", &BytesText},
+                               {"of_plain_bytes", "of plain", &FixedText<4>},
+                               {"pulled_bytes", "pulled a batch", &BytesText}}};
+  for (const KindFigure& one : measured) {
+    runs.rows.push_back({one.bags, one.pooling, one.kind, one.times.rows_ms, one.times.forward_ms,
+                         one.times.backward_ms, one.of_plain_time, one.spread, one.table_bytes,
+                         one.of_plain_bytes, one.pulled_bytes});
   }
-  for (const KindFigure& one : figures) {
-    table.rows.push_back(
-        {one.bags, one.pooling, one.kind, fmt::format("{:.3f}", one.times.rows_ms),
-         fmt::format("{:.3f}", one.times.forward_ms), fmt::format("{:.3f}", one.times.backward_ms),
-         fmt::format("{:.2f}", one.of_plain_time), fmt::format("{:.2f}", one.spread),
-         BytesText(static_cast<double>(one.table_bytes)), fmt::format("{:.4f}", one.of_plain_bytes),
-         BytesText(static_cast<double>(one.pulled_bytes))});
-  }
-  return fmt::format(
-             "A table of {} ids and {} floats, block rows of {}; one thread, medians of {} "
-             "rounds.\n"
-             "Rows are copied from memory of this process, not pulled from a shard.\n\n",
-             CountText(static_cast<double>(sizes.rows)), sizes.dim, sizes.block_dim, kRounds) +
-         TableAsText(table) +
-         "\nThe notebook printed forward 0.179 ms (plain), 0.494 (block), 5.638 (qr) for 16,384 "
-         "ids, "
-         "and\nbackward 0.272 (plain), 1.276 (block), on a GPU that it did not wait for: no "
-         "measurement.\n";
-}
-
-nlohmann::ordered_json KindsJson(const KindSizes& sizes, const std::vector<KindFigure>& figures) {
-  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
-  for (const KindFigure& one : figures) {
-    runs.push_back({{"bags", one.bags},
-                    {"pooling", one.pooling},
-                    {"kind", one.kind},
-                    {"rows_ms", one.times.rows_ms},
-                    {"forward_ms", one.times.forward_ms},
-                    {"backward_ms", one.times.backward_ms},
-                    {"of_plain_time", one.of_plain_time},
-                    {"spread", one.spread},
-                    {"table_bytes", one.table_bytes},
-                    {"of_plain_bytes", one.of_plain_bytes},
-                    {"pulled_bytes", one.pulled_bytes}});
-  }
-  return {{"format", kKindsFormat},
-          {"rows", sizes.rows},
-          {"dim", sizes.dim},
-          {"block_dim", sizes.block_dim},
-          {"runs", runs}};
+  figures.Add(std::move(runs));
+  figures.Say(
+      "\nThe notebook printed forward 0.179 ms (plain), 0.494 (block), 5.638 (qr) for 16,384 ids, "
+      "and\nbackward 0.272 (plain), 1.276 (block), on a GPU that it did not wait for: no "
+      "measurement.\n");
+  return figures;
 }
 
 Status BenchKinds(const CommandLine& command_line, const Settings&) {
@@ -228,18 +200,16 @@ Status BenchKinds(const CommandLine& command_line, const Settings&) {
   omp_set_num_threads(1);
   // As many one-hot bags as the notebook has.
   ASSIGN_OR_RETURN(
-      const std::vector<KindFigure> figures,
+      const std::vector<KindFigure> measured,
       MeasureKinds(sizes, {{"one-hot", 16384, 1}, {"bags of 100", 512, 100}}, kRounds));
-  return DeliverFigures(command_line.Value(kJsonFlag),
-                        DumpJson(KindsJson(sizes, figures), 2) + "\n", KindsText(sizes, figures));
+  return DeliverFigures(command_line.Value(kJsonFlag), FiguresOf(sizes, measured));
 }
 
-REGISTER_MEMBER(AddBenchCommand(
+REGISTER_MEMBER(AddBench(
     {.name = "kinds",
-     .note = {.what =
-                  "plain, block and qr tables in a worker: forward, backward, bytes; with --long "
-                  "at the notebook's size (6 GB)",
-              .time = "5 s"},
+     .what = "plain, block and qr tables in a worker: forward, backward, bytes; with --long "
+             "at the notebook's size (6 GB)",
+     .time = "5 s",
      .run = &BenchKinds}));
 
 }  // namespace

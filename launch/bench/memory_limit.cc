@@ -4,12 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <sstream>
-#include <vector>
 
 #include "common/durable_file.h"
 
@@ -33,22 +31,20 @@ Status Write(const std::string& path, const std::string& text) {
   return Unavailable("cannot write {} to {}: {}", text, path, std::strerror(error));
 }
 
-std::vector<std::string> Split(const std::string& text, char separator) {
-  std::vector<std::string> words;
-  std::istringstream in(text);
-  for (std::string word; std::getline(in, word, separator);) words.push_back(word);
-  return words;
+// Whether a list has the word "memory".
+bool HasMemory(const std::string& list, char separator) {
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, separator);) {
+    if (word == "memory") return true;
+  }
+  return false;
 }
 
-bool Has(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// "memory" among the words of a cgroup's list of controllers.
+// Of a cgroup's file of controllers: one line.
 Result<bool> ListsMemory(const std::string& path) {
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return Unavailable("{}", text.status().message());
-  return Has(Split(text.value().substr(0, text.value().find('\n')), ' '), "memory");
+  return HasMemory(text.value().substr(0, text.value().find('\n')), ' ');
 }
 
 // The cgroup this process is in: of v1's memory controller if there is one, else v2's.
@@ -63,13 +59,15 @@ Result<OwnCgroup> FindOwnCgroup(const std::string& system) {
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return Unavailable("{}", text.status().message());
   std::optional<OwnCgroup> unified;
-  for (const std::string& line : Split(text.value(), '\n')) {
-    const size_t first = line.find(':');
-    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string own = line.substr(second + 1);
-    if (Has(Split(controllers, ','), "memory")) return OwnCgroup{1, own};
+  std::istringstream lines(text.value());
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string number, controllers, own;
+    if (!std::getline(fields, number, ':') || !std::getline(fields, controllers, ':') ||
+        !std::getline(fields, own)) {
+      continue;
+    }
+    if (HasMemory(controllers, ',')) return OwnCgroup{1, own};
     if (controllers.empty()) unified = OwnCgroup{2, own};
   }
   if (!unified) return Unavailable("{} names no memory cgroup of version 1 or 2", path);

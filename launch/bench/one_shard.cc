@@ -3,51 +3,26 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include "common/scatter.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/profile/run_profiler.h"
 #include "ps/shard/process_memory.h"
-#include "ps/shard/shard.h"
-#include "ps/shard/shard_store.h"
-#include "ps/store/row_store.h"
 #include "sharding/plans/plan_maker.h"
-#include "sharding/rows/initialiser.h"
 
 namespace rowhouse {
 namespace {
 
-constexpr uint64_t kJobId = 1;
-constexpr uint64_t kIncarnation = 1;
 constexpr float kLearningRate = 0.01f;
 constexpr const char* kShardName = "bench shard";
 
 // Phases of the client.
 constexpr PhaseLog::Phase kPull = 0, kPush = 1, kOther = 2;
-
-// A store that somebody else keeps, to look at its counters and to outlive the shard.
-class LentStore final : public RowStore {
- public:
-  explicit LentStore(std::shared_ptr<RowStore> store) : store_(std::move(store)) {}
-  Status Get(const StoreSlice& slice, std::span<const RowId> rows, std::span<std::byte> out,
-             std::vector<size_t>* missing) override {
-    return store_->Get(slice, rows, out, missing);
-  }
-  Status Put(const StoreSlice& slice, std::span<const RowId> rows,
-             std::span<const std::byte> records) override {
-    return store_->Put(slice, rows, records);
-  }
-  Status Sync() override { return store_->Sync(); }
-  Status Scan(const Visitor& visit) override { return store_->Scan(visit); }
-
- private:
-  const std::shared_ptr<RowStore> store_;
-};
 
 // A step's distinct rows, ascending, the more spread the fewer of the table they are.
 RowBatch MakeBatch(const OneShardOptions& options, uint64_t key) {
@@ -72,67 +47,36 @@ OneShard::OneShard(const OneShardOptions& options)
                        {.name = "other"}}),
       security_{.kind = options.encrypts ? Security::Kind::kCurve : Security::Kind::kPlain,
                 .key = NewKey()},
-      shard_transport_(MakeZeroMqTransport({.security = security_})),
       worker_transport_(MakeZeroMqTransport({.security = security_})),
       batches_(options.steps) {}
 
-// The worker leaves first, so that the shard has nothing left to send.
-OneShard::~OneShard() {
-  dialer_.reset();
-  if (runner_ != nullptr) runner_->Stop();
-}
-
-Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options) {
-  CHECK(options.store != nullptr || options.table_rows >= options.step_rows());
+Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options,
+                                                  std::unique_ptr<RowStore> store) {
+  const bool brings_batches = store != nullptr;
+  CHECK(brings_batches || options.table_rows >= options.step_rows());
   std::unique_ptr<OneShard> one(new OneShard(options));
-  TableSpec table;
-  table.name = "rows";
-  table.rows = options.table_rows;
-  table.dim = options.dim;
-  const std::vector<TableSpec> tables = {table};
+  const std::vector<TableSpec> tables = MeasuredTables(1, options.table_rows, options.dim).physical;
   const Plan plan = MakeRowWisePlan(tables, /*shards=*/1);
 
   // A record is its weights and 16 bytes (sgd has no state).
   const uint64_t cache_rows = options.cache_rows == 0 ? options.table_rows : options.cache_rows;
-  const uint64_t cache_bytes = cache_rows * (options.dim * sizeof(float) + 16);
-  ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
-  ShardOptions shard_options;
-  shard_options.name = kShardName;
-  shard_options.job_id = kJobId;
-  shard_options.incarnation = kIncarnation;
-  shard_options.workers = 1;
-  shard_options.cache_bytes = cache_bytes;
-  ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard, Shard::Make(shard_options, tables, plan, sources));
-  std::unique_ptr<RowStore> rows;
-  if (options.store != nullptr) {
-    rows = std::make_unique<LentStore>(options.store);
-  } else {
-    ASSIGN_OR_RETURN(rows, RowStores().Make("memory", {}));
-  }
-  auto store = std::make_unique<ShardStore>(std::move(rows), /*directory=*/"", tables);
-  RETURN_IF_ERROR(store->VisitRows([&shard](TableId id, RowId row, uint16_t first_column) {
-    shard->NoteStored(id, row, first_column);
-  }));
-  one->runner_ = std::make_unique<ShardRunner>(
-      kShardName, std::move(shard), std::move(store), /*log=*/nullptr,
-      [transport = one->shard_transport_.get()] { return transport->Listen("tcp://127.0.0.1:0"); },
-      one->clock_);
-  ASSIGN_OR_RETURN(const std::string endpoint, one->runner_->Start());
-
-  ASSIGN_OR_RETURN(one->dialer_, one->worker_transport_->MakeDialer(PeerIdOf({.job_id = kJobId})));
-  ASSIGN_OR_RETURN([[maybe_unused]] const size_t listener, one->dialer_->Connect(endpoint));
-  ShardAddress address;
-  address.endpoint = endpoint;
-  address.name = kShardName;
-  address.incarnation = kIncarnation;
+  const ShardOptions shard_options{.name = kShardName,
+                                   .cache_bytes = cache_rows * (options.dim * sizeof(float) + 16)};
+  ASSIGN_OR_RETURN(MeasuredShard shard,
+                   MeasuredShard::Make(shard_options, tables, plan, std::move(store)));
+  ASSIGN_OR_RETURN(one->shard_, ServedShard::Start(std::move(shard), one->security_));
+  const ShardAddress& address = one->shard_->address();
+  ASSIGN_OR_RETURN(one->dialer_,
+                   one->worker_transport_->MakeDialer(PeerIdOf({.job_id = MeasuredShard::kJobId})));
+  RETURN_IF_ERROR(one->dialer_->Connect(address.endpoint).status());
   // Rows alone bound a request: at dim 64 the usual bound of bytes would come first.
-  one->client_ = std::make_unique<PsClient>(PsClientOptions{.job_id = kJobId,
+  one->client_ = std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId,
                                                             .window = options.window,
                                                             .max_part_rows = options.request_rows,
                                                             .max_part_bytes = size_t{64} << 20},
                                             plan, std::vector<ShardAddress>{address});
 
-  if (options.store != nullptr) return one;
+  if (brings_batches) return one;
   for (size_t i = 0; i < one->batches_.size(); ++i) {
     one->batches_[i].push_back(MakeBatch(options, /*key=*/i));
   }
@@ -211,9 +155,9 @@ Result<StatsReply> OneShard::Stats() {
 
 Result<double> OneShard::RowsPerSecond(Operation operation, size_t steps) {
   ASSIGN_OR_RETURN(const StatsReply before, Stats());
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   for (size_t i = 0; i < steps; ++i) RETURN_IF_ERROR(Run(operation));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const double seconds = stopwatch.Seconds();
   ASSIGN_OR_RETURN(const StatsReply after, Stats());
 
   const uint64_t rows = steps * options_.step_rows();
@@ -225,15 +169,7 @@ Result<double> OneShard::RowsPerSecond(Operation operation, size_t steps) {
     return MakeStatus(StatusCode::kInternal, "{}: {} rows {}, {} of them served, {} not in cache",
                       kShardName, rows, is_pull ? "pulled" : "pushed", counted, missed);
   }
-  return static_cast<double>(rows) / seconds.count();
-}
-
-Result<double> OneShard::PulledRowsPerSecond(size_t steps) {
-  return RowsPerSecond(Operation::kPull, steps);
-}
-
-Result<double> OneShard::PushedRowsPerSecond(size_t steps) {
-  return RowsPerSecond(Operation::kPush, steps);
+  return static_cast<double>(rows) / seconds;
 }
 
 }  // namespace rowhouse

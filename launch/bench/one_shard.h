@@ -18,8 +18,8 @@
 #include "common/transport/security.h"
 #include "common/transport/transport.h"
 #include "common/wire/control.h"
+#include "launch/bench/measured_shard.h"
 #include "launch/profile/run_profile.h"
-#include "ps/shard/shard_runner.h"
 #include "ps/store/row_store.h"
 #include "worker/client/ps_client.h"
 #include "worker/embedding/row_batch.h"
@@ -37,24 +37,25 @@ struct OneShardOptions {
   // Rows that the cache holds; 0: all rows, as a direct array. Must be so large that no set gets
   // more rows of the steps than it has ways, or Start fails.
   uint64_t cache_rows = 0;
-  // The store, which may have rows of table 0; null: an empty one in memory. With a store the
-  // caller brings the batches, and pull and push are not measured.
-  std::shared_ptr<RowStore> store = nullptr;
 
   size_t step_rows() const { return request_rows * step_requests; }
 };
 
 class OneShard {
  public:
-  static Result<std::unique_ptr<OneShard>> Start(const OneShardOptions& options);
-  ~OneShard();
-  OneShard(const OneShard&) = delete;
-  OneShard& operator=(const OneShard&) = delete;
+  // `store`: with rows of table 0, if any; null: an empty one in memory. With a store the caller
+  // brings the batches, and pull and push are not measured.
+  static Result<std::unique_ptr<OneShard>> Start(const OneShardOptions& options,
+                                                 std::unique_ptr<RowStore> store = nullptr);
 
   // Pulls the rows of `steps` steps, or pushes gradients for them and has them applied (SGD).
   // Returns rows a second; kInternal if the shard counted other work than that.
-  Result<double> PulledRowsPerSecond(size_t steps);
-  Result<double> PushedRowsPerSecond(size_t steps);
+  Result<double> PulledRowsPerSecond(size_t steps) {
+    return RowsPerSecond(Operation::kPull, steps);
+  }
+  Result<double> PushedRowsPerSecond(size_t steps) {
+    return RowsPerSecond(Operation::kPush, steps);
+  }
 
   // Pulls the rows of one batch of table 0, and, to change them, pushes its gradients.
   Status Pull(std::vector<RowBatch>* batches);
@@ -83,8 +84,9 @@ class OneShard {
   ClientPhases pull_phases_, push_phases_;
   uint64_t runs_ = 0;        // since the profile began
   const Security security_;  // as a run has it
-  std::unique_ptr<Transport> shard_transport_, worker_transport_;
-  std::unique_ptr<ShardRunner> runner_;
+  // The worker leaves first, so that the shard has nothing left to send.
+  std::unique_ptr<ServedShard> shard_;
+  std::unique_ptr<Transport> worker_transport_;
   std::unique_ptr<Dialer> dialer_;
   std::unique_ptr<PsClient> client_;
   // The rows of several steps, in turn, so that rows have left the CPU's caches when they are used

@@ -1,6 +1,5 @@
 #include "launch/bench/raw_exchange.h"
 
-#include <chrono>
 #include <future>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "common/thread_name.h"
 #include "common/transport/zeromq.h"
+#include "launch/bench/stopwatch.h"
 
 namespace rowhouse {
 namespace {
@@ -72,7 +72,7 @@ void RawExchange::Answer(std::stop_token stop, Listener& listener) {
 }
 
 Result<double> RawExchange::RequestsPerSecond(size_t requests) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   for (size_t sent = 0, answered = 0; answered < requests;) {
     for (; sent < requests && sent - answered < options_.window; ++sent) {
       RETURN_IF_ERROR(dialer_->Send(0, requests_.Next()));
@@ -87,8 +87,7 @@ Result<double> RawExchange::RequestsPerSecond(size_t requests) {
     }
     ++answered;
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  return static_cast<double>(requests) / seconds.count();
+  return static_cast<double>(requests) / stopwatch.Seconds();
 }
 
 }  // namespace rowhouse

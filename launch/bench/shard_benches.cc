@@ -19,13 +19,11 @@ namespace rowhouse {
 namespace {
 
 struct ShardCase {
-  std::string name;
-  BenchNote note;
+  std::string name, what, yardstick;
   Result<double> (OneShard::*measure)(size_t steps);
   OneShardOptions shard = {};
-  std::optional<OneShardOptions> beside;  // nullopt: the bytes by ZeroMQ alone
-  std::string yardstick;
-  std::optional<double> target;
+  std::optional<OneShardOptions> beside = {};  // nullopt: the bytes by ZeroMQ alone
+  std::optional<double> target = {};
 };
 
 std::vector<ShardCase> ShardCases() {
@@ -38,60 +36,38 @@ std::vector<ShardCase> ShardCases() {
   cached.cache_rows = cached.table_rows - 1;
   return {
       // What a thread that only receives, gathers and sends was measured to reach: 0.5 to 0.64.
-      {"pull", {"rows from one shard, beside " + bytes, "5 s", true}, pull, {}, {}, bytes, 0.5},
-      {"push", {"gradients to one shard, beside " + bytes, "5 s", true}, push, {}, {}, bytes, 0.5},
-      {"pull_encrypted",
-       {"rows from one shard with --encrypt, beside without", "10 s"},
-       pull,
-       encrypted,
-       OneShardOptions(),
-       "without --encrypt",
-       {}},
-      {"push_encrypted",
-       {"rows to one shard with --encrypt, beside without", "10 s"},
-       push,
-       encrypted,
-       OneShardOptions(),
-       "without --encrypt",
-       {}},
-      {"tier_cache_hit",
-       {"pulls that all hit a cache, beside those of an array", "5 s"},
-       pull,
-       cached,
-       array,
-       "the same rows from a direct array",
-       0.7},
+      {"pull", "rows from one shard, beside " + bytes, bytes, pull, {}, {}, 0.5},
+      {"push", "gradients to one shard, beside " + bytes, bytes, push, {}, {}, 0.5},
+      {"pull_encrypted", "rows from one shard with --encrypt, beside without", "without --encrypt",
+       pull, encrypted, OneShardOptions()},
+      {"push_encrypted", "rows to one shard with --encrypt, beside without", "without --encrypt",
+       push, encrypted, OneShardOptions()},
+      {"tier_cache_hit", "pulls that all hit a cache, beside those of an array",
+       "the same rows from a direct array", pull, cached, array, 0.7},
   };
 }
 
 class ShardBench final : public Bench {
  public:
-  explicit ShardBench(const ShardCase& which) : case_(which) {}
+  ShardBench(const ShardCase& which, bool is_profiled) : case_(which), is_profiled_(is_profiled) {}
 
-  static Result<std::unique_ptr<Bench>> Make(const ShardCase& which, const BenchOptions& options) {
-    auto bench = std::make_unique<ShardBench>(which);
-    const OneShardOptions& sizes = which.shard;
-    ASSIGN_OR_RETURN(bench->shard_, OneShard::Start(sizes));
+  Status Open() {
+    const OneShardOptions& sizes = case_.shard;
+    ASSIGN_OR_RETURN(shard_, OneShard::Start(sizes));
     const uint64_t id = sizeof(uint64_t), count = sizeof(uint32_t),
                    floats = sizes.dim * sizeof(float), header = 64;
-    const bool is_pull = which.measure == &OneShard::PulledRowsPerSecond;
-    if (which.beside) {
-      ASSIGN_OR_RETURN(bench->beside_, OneShard::Start(*which.beside));
+    const bool is_pull = case_.measure == &OneShard::PulledRowsPerSecond;
+    if (case_.beside) {
+      ASSIGN_OR_RETURN(beside_, OneShard::Start(*case_.beside));
     } else {
-      ASSIGN_OR_RETURN(bench->raw_,
+      ASSIGN_OR_RETURN(raw_,
                        RawExchange::Start(
                            {.request_bytes = sizes.request_rows * (id + (is_pull ? count : floats)),
                             .reply_bytes = is_pull ? sizes.request_rows * floats : header,
                             .window = sizes.window}));
     }
-    bench->is_profiled_ = which.note.has_profile && !options.profile.empty();
-    if (bench->is_profiled_) RETURN_IF_ERROR(bench->shard_->BeginProfile());
-    return std::unique_ptr<Bench>(std::move(bench));
+    return is_profiled_ ? shard_->BeginProfile() : OkStatus();
   }
-
-  std::string unit() const override { return "rows/s"; }
-  std::string yardstick() const override { return case_.yardstick; }
-  std::optional<double> target() const override { return case_.target; }
 
   Result<std::optional<RunProfile>> Profile() override {
     if (!is_profiled_) return std::optional<RunProfile>();
@@ -111,15 +87,24 @@ class ShardBench final : public Bench {
 
  private:
   const ShardCase case_;
+  const bool is_profiled_;
   std::unique_ptr<OneShard> shard_, beside_;
   std::unique_ptr<RawExchange> raw_;
-  bool is_profiled_ = false;
 };
 
 bool AddShardCases() {
   for (const ShardCase& one : ShardCases()) {
-    AddBench(one.name, one.note,
-             [one](const BenchOptions& options) { return ShardBench::Make(one, options); });
+    const bool has_profile = !one.beside;
+    AddBench({.name = one.name,
+              .what = one.what,
+              .time = one.shard.encrypts ? "10 s" : "5 s",
+              .unit = "rows/s",
+              .yardstick = one.yardstick,
+              .target = one.target,
+              .has_profile = has_profile,
+              .make = [=](const BenchOptions& options) {
+                return MakeOpenBench<ShardBench>(one, has_profile && !options.profile.empty());
+              }});
   }
   return true;
 }
@@ -137,10 +122,11 @@ Result<std::vector<BenchFigure>> CachedRowBytes(const std::string& name, const B
   return std::vector{figure};
 }
 
-REGISTER_MEMBER(AddShardCases() &&
-                AddCountBench("tier_cached_row_bytes",
-                              {"bytes of a cached row beside its record", "1 s"},
-                              "bytes a row may take beside its record", &CachedRowBytes));
+REGISTER_MEMBER(AddShardCases() && AddBench({.name = "tier_cached_row_bytes",
+                                             .what = "bytes of a cached row beside its record",
+                                             .time = "1 s",
+                                             .yardstick = "bytes a row may take beside its record",
+                                             .count = &CachedRowBytes}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -5,77 +5,56 @@
 //
 // tier_first_touch_scattered: its yardstick writes such records to places in random order, as a
 // cache has to.
-#include <chrono>
 #include <cstring>
 #include <vector>
 
 #include "common/scatter.h"
-#include "common/transport/peer_name.h"
-#include "common/wire/codec.h"
-#include "common/wire/pull.h"
 #include "launch/bench/bench.h"
-#include "ps/shard/shard.h"
-#include "sharding/plans/plan_maker.h"
-#include "sharding/rows/initialiser.h"
+#include "launch/bench/measured_shard.h"
+#include "launch/bench/stopwatch.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr uint64_t kTouchableRows = uint64_t{1} << 40;  // far more than will be asked for
 constexpr uint32_t kTouchedDim = 64;
-constexpr uint32_t kPullRows = 20'000;
+constexpr uint32_t kTouchPullRows = 20'000;
 constexpr size_t kTouchPulls = 10;  // of a sample
 constexpr size_t kTouchedRecordBytes = kTouchedDim * sizeof(float) + sizeof(RecordTrailer);
-constexpr size_t kSampleRows = kTouchPulls * kPullRows;
+constexpr size_t kTouchSampleRows = kTouchPulls * kTouchPullRows;
 // Rows of a step stay in the cache until the next one: as good as all that are asked for have a
 // place, though sets fill up unevenly.
-constexpr uint64_t kCacheRows = 2 * (kMeasuredPairs + 1) * kSampleRows;
-constexpr uint64_t kTouchJobId = 1;
+constexpr uint64_t kTouchCacheRows = 2 * (kMeasuredPairs + 1) * kTouchSampleRows;
 
 class FirstTouchBench final : public Bench {
  public:
-  explicit FirstTouchBench(bool is_scattered) : is_scattered_(is_scattered) {
-    // All of it, so that no page is new: of the scattered as much as the shard's cache has.
-    const uint64_t rows = is_scattered ? kCacheRows : kSampleRows;
-    memory_.resize(rows * kTouchedRecordBytes);
-  }
+  explicit FirstTouchBench(bool is_scattered) : is_scattered_(is_scattered) {}
 
-  static Result<std::unique_ptr<Bench>> Make(bool is_scattered) {
-    TableSpec table;
-    table.name = "rows";
-    table.rows = kTouchableRows;
-    table.dim = kTouchedDim;
-    const std::vector<TableSpec> tables = {table};
-    ASSIGN_OR_RETURN(const InitialiserSources sources, InitialiserSources::Open(tables));
-    auto bench = std::make_unique<FirstTouchBench>(is_scattered);
-    ASSIGN_OR_RETURN(bench->shard_,
-                     Shard::Make({.name = "bench shard",
-                                  .job_id = kTouchJobId,
-                                  .cache_bytes = kCacheRows * kTouchedRecordBytes},
-                                 tables, MakeRowWisePlan(tables, /*shards=*/1), sources));
-    return std::unique_ptr<Bench>(std::move(bench));
-  }
-
-  std::string unit() const override { return "rows/s"; }
-  std::string yardstick() const override {
-    return is_scattered_ ? "writing their bytes to memory, record by record in random order"
-                         : "writing their bytes to memory";
-  }
-  std::optional<double> target() const override {
-    return is_scattered_ ? std::nullopt : std::optional(0.25);
+  Status Open() {
+    // All of it is written, so that no page is new: of the scattered as much as the shard's cache
+    // has.
+    memory_.resize((is_scattered_ ? kTouchCacheRows : kTouchSampleRows) * kTouchedRecordBytes);
+    ASSIGN_OR_RETURN(
+        shard_, ShardAlone::Make(
+                    MeasuredTables(1, kTouchableRows, kTouchedDim), /*pools=*/false,
+                    {.name = "bench shard", .cache_bytes = kTouchCacheRows * kTouchedRecordBytes}));
+    return OkStatus();
   }
 
   Result<double> MeasureSystem() override {
-    const auto begin = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < kTouchPulls; ++i) RETURN_IF_ERROR(PullNewRows());
-    return RowsPerSecondSince(begin);
+    double ns = 0;
+    for (size_t i = 0; i < kTouchPulls; ++i) {
+      ASSIGN_OR_RETURN(const double one, PullNewRows());
+      ns += one;
+    }
+    return kTouchSampleRows / ns * 1e9;
   }
 
   Result<double> MeasureYardstick() override {
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch stopwatch;
     ++written_;
     if (is_scattered_) {
-      for (size_t i = 0; i < kSampleRows; ++i) {
+      for (size_t i = 0; i < kTouchSampleRows; ++i) {
         std::memset(memory_.data() + scatter_(i) * kTouchedRecordBytes, written_,
                     kTouchedRecordBytes);
       }
@@ -83,57 +62,48 @@ class FirstTouchBench final : public Bench {
       std::memset(memory_.data(), written_, memory_.size());
     }
     asm volatile("" : : "r"(memory_.data()) : "memory");  // It is written.
-    return RowsPerSecondSince(begin);
+    return kTouchSampleRows / stopwatch.Seconds();
   }
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
-
-  static double RowsPerSecondSince(Time begin) {
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    return static_cast<double>(kSampleRows) / seconds.count();
-  }
-
-  Status PullNewRows() {
-    Frame ids(kPullRows * sizeof(uint64_t)), counts(kPullRows * sizeof(uint32_t));
-    for (uint64_t& id : ids.As<uint64_t>()) id = next_ += 7;
-    for (uint32_t& count : counts.As<uint32_t>()) count = 1;
-    Frames payload;
-    payload.push_back(std::move(ids));
-    payload.push_back(std::move(counts));
-    Header header;
-    header.job_id = kTouchJobId;
-    const PullRequest request{.tables = {{0, kPullRows, 0}}, .bags = {}};
-    const uint64_t before = shard_->stats().pulled.first_touched;
-    const std::vector<ShardAction> actions =
-        HandleAll(*shard_,
-                  MessageArrived{PeerIdOf({.job_id = kTouchJobId}),
-                                 EncodeMessage(header, request, std::move(payload))},
-                  0);
-    if (actions.size() != 1 || !std::holds_alternative<SendFrames>(actions[0]) ||
-        shard_->stats().pulled.first_touched - before != kPullRows ||
-        shard_->stats().rows_evicted != 0 ||
-        shard_->stats().rows_overflowed * 100 > shard_->stats().pulled.total()) {
+  Result<double> PullNewRows() {
+    std::vector<RowBatch> batches = {{.table = TableId{0}, .dim = kTouchedDim}};
+    for (uint32_t i = 0; i < kTouchPullRows; ++i) batches[0].rows.push_back(RowId{next_ += 7});
+    batches[0].counts.assign(kTouchPullRows, 1);
+    batches[0].values.resize(size_t{kTouchPullRows} * kTouchedDim);
+    const auto& stats = shard_->shard().stats();
+    const uint64_t before = stats.pulled.first_touched;
+    ASSIGN_OR_RETURN(const double ns, shard_->Pull(&batches));
+    if (stats.pulled.first_touched - before != kTouchPullRows || stats.rows_evicted != 0 ||
+        stats.rows_overflowed * 100 > stats.pulled.total()) {
       return MakeStatus(StatusCode::kInternal, "the shard did not answer with {} new rows",
-                        kPullRows);
+                        kTouchPullRows);
     }
-    return OkStatus();
+    return ns;
   }
 
-  std::unique_ptr<Shard> shard_;
-  uint64_t next_ = 0;
   const bool is_scattered_;
-  const Scatter scatter_{kCacheRows, /*key=*/5};
+  const Scatter scatter_{kTouchCacheRows, /*key=*/5};
+  std::unique_ptr<ShardAlone> shard_;
+  uint64_t next_ = 0;
   std::vector<std::byte> memory_;
   int written_ = 0;
 };
 
-REGISTER_MEMBER(AddBench("tier_first_touch",
-                         {"rows pulled for the first time, beside writing to memory", "5 s"},
-                         [](const BenchOptions&) { return FirstTouchBench::Make(false); }) &&
-                AddBench("tier_first_touch_scattered",
-                         {"the same, beside writing in random order", "5 s"},
-                         [](const BenchOptions&) { return FirstTouchBench::Make(true); }));
+REGISTER_MEMBER(
+    AddBench({.name = "tier_first_touch",
+              .what = "rows pulled for the first time, beside writing to memory",
+              .time = "5 s",
+              .unit = "rows/s",
+              .yardstick = "writing their bytes to memory",
+              .target = 0.25,
+              .make = [](const BenchOptions&) { return MakeOpenBench<FirstTouchBench>(false); }}) &&
+    AddBench({.name = "tier_first_touch_scattered",
+              .what = "the same, beside writing in random order",
+              .time = "5 s",
+              .unit = "rows/s",
+              .yardstick = "writing their bytes to memory, record by record in random order",
+              .make = [](const BenchOptions&) { return MakeOpenBench<FirstTouchBench>(true); }}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -19,20 +19,8 @@
 namespace rowhouse {
 namespace {
 
-constexpr double kExponents[] = {0.8, 1.05, 1.2};
 constexpr int kPercents[] = {1, 5, 20};
 constexpr uint32_t kFullyAssociative = 1, kWays = 16;
-
-struct Yardsticks {
-  double lru = 0.0, lfu = 0.0, belady = 0.0;
-  double better() const { return std::max(lru, lfu); }
-};
-
-Yardsticks YardsticksOf(const AccessTrace& trace, size_t slots) {
-  return {.lru = LruHitRatio(trace, slots),
-          .lfu = LfuHitRatio(trace, slots),
-          .belady = BeladyHitRatio(trace, slots)};
-}
 
 size_t SlotsOf(const AccessTrace& trace, int percent) {
   return std::max<size_t>(1, trace.rows * static_cast<size_t>(percent) / 100);
@@ -42,7 +30,7 @@ constexpr TraceShape kShapes[] = {TraceShape::kPlain, TraceShape::kScan, TraceSh
 
 std::vector<AccessTrace> ZipfTraces(TraceShape shape) {
   std::vector<AccessTrace> traces;
-  for (const double exponent : kExponents) traces.push_back(ZipfTrace(exponent, shape));
+  for (const double exponent : {0.8, 1.05, 1.2}) traces.push_back(ZipfTrace(exponent, shape));
   return traces;
 }
 
@@ -62,17 +50,6 @@ Result<std::vector<AccessTrace>> TracesOfFile(const std::string& path) {
   return traces;
 }
 
-// `least`: the hit ratio that is the target.
-BenchFigure HitRatioFigure(const std::string& name, double hits, double yardstick,
-                           std::optional<double> least = std::nullopt) {
-  if (least) least = *least / yardstick;
-  return CountedFigure(name, "", hits, yardstick, least);
-}
-
-std::string HitRatioName(const AccessTrace& trace, int percent, const std::string& what) {
-  return fmt::format("tier_hits/{}/{}%/{}", trace.name, percent, what);
-}
-
 // The least hits of a cache of these ways, with the better of the yardsticks beside it.
 double LeastHits(const AccessTrace& trace, uint32_t ways, double better) {
   // Where popularity drifts it must be above both.
@@ -84,33 +61,45 @@ std::string WaysText(uint32_t ways) {
   return ways == kFullyAssociative ? "any" : fmt::format("{}", ways);
 }
 
-using Figures = Result<std::vector<BenchFigure>>;
+using HitFigures = Result<std::vector<BenchFigure>>;
 
-Figures HitRatios(const std::vector<AccessTrace>& traces) {
+// `add(what, hits, yardstick, least)` for figures of the trace's cache; `least` is the hit ratio
+// that is the target.
+template <typename Measure>
+std::vector<BenchFigure> OfAllCaches(const std::vector<AccessTrace>& traces,
+                                     const Measure& measure) {
   std::vector<BenchFigure> figures;
   for (const AccessTrace& trace : traces) {
     for (const int percent : kPercents) {
-      const size_t slots = SlotsOf(trace, percent);
-      const Yardsticks yardsticks = YardsticksOf(trace, slots);
-      const double better = yardsticks.better();
-      const auto add = [&](const std::string& what, double hits,
+      const auto add = [&](const std::string& what, double hits, double yardstick,
                            std::optional<double> least = std::nullopt) {
-        figures.push_back(HitRatioFigure(HitRatioName(trace, percent, what), hits, better, least));
+        if (least) *least /= yardstick;
+        figures.push_back(
+            CountedFigure(fmt::format("tier_hits/{}/{}%/{}", trace.name, percent, what), "", hits,
+                          yardstick, least));
       };
-      add("lru", yardsticks.lru);
-      add("lfu", yardsticks.lfu);
-      for (const uint32_t ways : {kFullyAssociative, kWays}) {
-        add(WaysText(ways),
-            CacheHitRatio(trace, {.slots = slots, .ways = ways, .policy = kDefaultCachePolicy}),
-            LeastHits(trace, ways, better));
-      }
-      add("belady", yardsticks.belady);
+      measure(trace, SlotsOf(trace, percent), add);
     }
   }
   return figures;
 }
 
-Figures OfTrace(const std::string& name, const BenchOptions& options) {
+HitFigures HitRatios(const std::vector<AccessTrace>& traces) {
+  return OfAllCaches(traces, [](const AccessTrace& trace, size_t slots, const auto& add) {
+    const double lru = LruHitRatio(trace, slots), lfu = LfuHitRatio(trace, slots);
+    const double better = std::max(lru, lfu);
+    add("lru", lru, better);
+    add("lfu", lfu, better);
+    for (const uint32_t ways : {kFullyAssociative, kWays}) {
+      add(WaysText(ways),
+          CacheHitRatio(trace, {.slots = slots, .ways = ways, .policy = kDefaultCachePolicy}),
+          better, LeastHits(trace, ways, better));
+    }
+    add("belady", BeladyHitRatio(trace, slots), better);
+  });
+}
+
+HitFigures OfTrace(const std::string& name, const BenchOptions& options) {
   if (options.trace.empty()) {
     fmt::print("{}: skipped: give a trace of accesses with --trace=FILE\n", name);
     return std::vector<BenchFigure>();
@@ -119,32 +108,27 @@ Figures OfTrace(const std::string& name, const BenchOptions& options) {
   return HitRatios(traces);
 }
 
-Figures Prefetched(const std::string&, const BenchOptions& options) {
+HitFigures Prefetched(const std::string&, const BenchOptions& options) {
   std::vector<AccessTrace> traces = AllZipfTraces();
   if (!options.trace.empty()) {
     ASSIGN_OR_RETURN(std::vector<AccessTrace> more, TracesOfFile(options.trace));
     std::ranges::move(more, std::back_inserter(traces));
   }
-  std::vector<BenchFigure> figures;
-  for (const AccessTrace& trace : traces) {
-    for (const int percent : kPercents) {
-      const size_t slots = SlotsOf(trace, percent);
-      const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
-      for (const uint32_t ways : {kFullyAssociative, kWays}) {
-        const double hits = CacheHitRatio(trace, {.slots = slots,
-                                                  .ways = ways,
-                                                  .policy = kDefaultCachePolicy,
-                                                  .prefetched_batches = 200});
-        figures.push_back(HitRatioFigure(HitRatioName(trace, percent, WaysText(ways) + "+200"),
-                                         hits, half, half));
-      }
+  return OfAllCaches(traces, [](const AccessTrace& trace, size_t slots, const auto& add) {
+    const double half = (LfuHitRatio(trace, slots) + BeladyHitRatio(trace, slots)) / 2.0;
+    for (const uint32_t ways : {kFullyAssociative, kWays}) {
+      add(WaysText(ways) + "+200",
+          CacheHitRatio(trace, {.slots = slots,
+                                .ways = ways,
+                                .policy = kDefaultCachePolicy,
+                                .prefetched_batches = 200}),
+          half, half);
     }
-  }
-  return figures;
+  });
 }
 
 // Of each policy the mean over all traces, caches of 5 % and 16 ways.
-Figures Policies(const std::string& name, const BenchOptions&) {
+HitFigures Policies(const std::string& name, const BenchOptions&) {
   const std::vector<AccessTrace> traces = AllZipfTraces();
   const auto mean = [&](const std::function<double(const AccessTrace&, size_t slots)>& of) {
     double sum = 0.0;
@@ -159,13 +143,13 @@ Figures Policies(const std::string& name, const BenchOptions&) {
     const double hits = mean([&](const AccessTrace& trace, size_t slots) {
       return CacheHitRatio(trace, {.slots = slots, .ways = kWays, .policy = policy});
     });
-    figures.push_back(HitRatioFigure(name + "/" + policy, hits, better));
+    figures.push_back(CountedFigure(name + "/" + policy, "", hits, better));
   }
   return figures;
 }
 
 template <TraceShape kShape>
-Figures OfShape(const std::string&, const BenchOptions&) {
+HitFigures OfShape(const std::string&, const BenchOptions&) {
   return HitRatios(ZipfTraces(kShape));
 }
 
@@ -173,23 +157,30 @@ bool AddHitRatioBenches() {
   constexpr const char* kBetter = "the better of LRU and perfect LFU, fully associative";
   const struct {
     const char *name, *what, *time, *yardstick;
-    Figures (*measure)(const std::string& name, const BenchOptions&);
+    bool reads_trace;
+    HitFigures (*count)(const std::string& name, const BenchOptions&);
   } all[] = {
-      {"", "hits of the default policy, beside LRU and LFU", "5 s", kBetter,
+      {"tier_hit_ratio", "hits of the default policy, beside LRU and LFU", "5 s", kBetter, false,
        &OfShape<TraceShape::kPlain>},
-      {"_scan", "the same with scans between", "5 s", kBetter, &OfShape<TraceShape::kScan>},
-      {"_drift", "the same where what is hot changes", "5 s", kBetter,
+      {"tier_hit_ratio_scan", "the same with scans between", "5 s", kBetter, false,
+       &OfShape<TraceShape::kScan>},
+      {"tier_hit_ratio_drift", "the same where what is hot changes", "5 s", kBetter, false,
        &OfShape<TraceShape::kDrift>},
-      {"_trace", "the same of the accesses in --trace=FILE", "by the file", kBetter, &OfTrace},
-      {"_prefetched", "the same with the next 200 batches known", "15 s",
-       "half way from perfect LFU to Belady's optimum", &Prefetched},
+      {"tier_hit_ratio_trace", "the same of the accesses in --trace=FILE", "by the file", kBetter,
+       true, &OfTrace},
+      {"tier_hit_ratio_prefetched", "the same with the next 200 batches known", "15 s",
+       "half way from perfect LFU to Belady's optimum", true, &Prefetched},
+      {"tier_policies", "hits of all cache policies", "5 s",
+       "mean of the better of LRU and perfect LFU, fully associative", false, &Policies},
   };
-  for (const auto& one : all) {
-    AddCountBench(std::string("tier_hit_ratio") + one.name, {one.what, one.time}, one.yardstick,
-                  one.measure);
-  }
-  return AddCountBench("tier_policies", {"hits of all cache policies", "5 s"},
-                       "mean of the better of LRU and perfect LFU, fully associative", &Policies);
+  return std::ranges::all_of(all, [](const auto& one) {
+    return AddBench({.name = one.name,
+                     .what = one.what,
+                     .time = one.time,
+                     .yardstick = one.yardstick,
+                     .reads_trace = one.reads_trace,
+                     .count = one.count});
+  });
 }
 
 REGISTER_MEMBER(AddHitRatioBenches());

@@ -7,17 +7,16 @@
 //   memory    peak of the process, beside cache, memtables and block cache; by itself only, as a
 //             run's other benches are in the peak
 // Some minutes and 10 GB.
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
 
 #include "common/scatter.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/one_shard.h"
 #include "launch/bench/stop_signal.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/bench/tier_rows.h"
 #include "launch/run/temporary_rows.h"
+#include "ps/shard/process_memory.h"
 #include "ps/store/store_environment.h"
 #include "worker/data/zipf.h"
 
@@ -27,13 +26,9 @@ namespace {
 constexpr uint64_t kLongRunRows = 100'000'000;
 constexpr uint32_t kLongRunDim = 16;
 constexpr uint64_t kLongRunRecordBytes = kLongRunDim * sizeof(float) + 16;
-constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
+constexpr uint64_t kLongRunCacheBytes = uint64_t{512} << 20;
 constexpr size_t kBatchRows = 100'000;
 constexpr size_t kZipfBatches = 100;
-
-double ElapsedSeconds(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 // Rows a second.
 struct Rates {
@@ -56,25 +51,26 @@ Result<Rates> TouchAndTrain(OneShard* shard) {
 
   Rates rates;
   const Scatter scatter(kLongRunRows, /*key=*/41);
-  auto begin = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   for (uint64_t at = 0; at < kLongRunRows; at += kBatchRows) {
     rows.clear();
     for (uint64_t i = at; i < at + kBatchRows; ++i) rows.push_back(RowId{scatter(i)});
     RETURN_IF_ERROR(train());
-    if (at + kBatchRows == kLongRunRows / 10)
-      rates.first_tenth = kLongRunRows / 10 / ElapsedSeconds(begin);
+    if (at + kBatchRows == kLongRunRows / 10) {
+      rates.first_tenth = kLongRunRows / 10 / stopwatch.Seconds();
+    }
   }
-  rates.touched = kLongRunRows / ElapsedSeconds(begin);
+  rates.touched = kLongRunRows / stopwatch.Seconds();
 
   const Zipf zipf(kLongRunRows, 1.05);
   SplitMix64 bits(43);
-  begin = std::chrono::steady_clock::now();
+  stopwatch.Restart();
   for (size_t i = 0; i < kZipfBatches; ++i) {
     rows.clear();
     while (rows.size() < kBatchRows) rows.push_back(RowId{scatter(zipf.Draw(&bits) - 1)});
     RETURN_IF_ERROR(train());
   }
-  rates.trained = kZipfBatches * kBatchRows / ElapsedSeconds(begin);
+  rates.trained = kZipfBatches * kBatchRows / stopwatch.Seconds();
   ASSIGN_OR_RETURN(const StatsReply stats, shard->Stats());
   if (stats.rows_written < kLongRunRows / 2) {
     return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
@@ -92,7 +88,7 @@ Result<std::vector<BenchFigure>> MeasureLongRun(const std::string& name,
   ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, MakeTemporaryRows());
   const StoreEnvironmentOptions environment;
   ASSIGN_OR_RETURN(
-      std::shared_ptr<RowStore> store,
+      std::unique_ptr<RowStore> store,
       RowStores().Make("rocksdb",
                        {.path = directory->path() + "/rows",
                         .environment = std::make_shared<StoreEnvironment>(environment)}));
@@ -100,25 +96,26 @@ Result<std::vector<BenchFigure>> MeasureLongRun(const std::string& name,
                    OneShard::Start({.table_rows = kLongRunRows,
                                     .dim = kLongRunDim,
                                     .request_rows = kBatchRows,
-                                    .cache_rows = kCacheBytes / kLongRunRecordBytes,
-                                    .store = store}));
+                                    .cache_rows = kLongRunCacheBytes / kLongRunRecordBytes},
+                                   std::move(store)));
   ASSIGN_OR_RETURN(const Rates rates, TouchAndTrain(shard.get()));
-  rusage usage = {};
-  PCHECK(getrusage(RUSAGE_SELF, &usage) == 0);
-  const auto held =
-      static_cast<double>(kCacheBytes + environment.memtable_bytes + environment.block_cache_bytes);
+  const auto held = static_cast<double>(kLongRunCacheBytes + environment.memtable_bytes +
+                                        environment.block_cache_bytes);
   return std::vector{
       CountedFigure(name + "/touched", "rows/s", rates.touched, rates.first_tenth),
       CountedFigure(name + "/zipf", "ids/s", rates.trained, rates.touched),
       CountedFigure(name + "/disk", "B",
                     static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
                     kLongRunRows * kLongRunRecordBytes),
-      CountedFigure(name + "/memory", "B", static_cast<double>(usage.ru_maxrss) * 1024, held)};
+      CountedFigure(name + "/memory", "B", static_cast<double>(PeakBytesOfProcess()), held)};
 }
 
-REGISTER_MEMBER(AddCountBench(
-    "tier_long", {"with --long: a table of 10^8 rows; 10 GB of disk", "10 min"},
-    "rows/s of the first tenth; of touching; bytes of rows; cache and memtables", &MeasureLongRun));
+REGISTER_MEMBER(AddBench(
+    {.name = "tier_long",
+     .what = "with --long: a table of 10^8 rows; 10 GB of disk",
+     .time = "10 min",
+     .yardstick = "rows/s of the first tenth; of touching; bytes of rows; cache and memtables",
+     .count = &MeasureLongRun}));
 
 }  // namespace
 }  // namespace rowhouse

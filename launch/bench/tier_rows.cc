@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -67,15 +68,16 @@ Status TierRows::Fill() {
   return store->Sync();
 }
 
-Result<std::unique_ptr<TierRows::Copy>> TierRows::MakeCopy() {
-  auto copy = std::make_unique<Copy>(fmt::format("{}/copy-{}", directory_->path(), copies_++));
+Result<std::unique_ptr<TemporaryDirectory>> TierRows::MakeCopy() const {
+  ASSIGN_OR_RETURN(std::unique_ptr<TemporaryDirectory> copy, MakeTemporaryRows());
+  const std::string path = copy->path() + "/rows";
   std::error_code error;
-  fs::create_directory(copy->path(), error);
+  fs::create_directory(path, error);
   for (const auto& entry : fs::directory_iterator(directory_->path() + "/filled", error)) {
     if (error) break;
     const std::string name = entry.path().filename();
     if (name == "LOCK") continue;
-    const fs::path to = fs::path(copy->path()) / name;
+    const fs::path to = fs::path(path) / name;
     if (entry.path().extension() == ".sst") {
       fs::create_hard_link(entry.path(), to, error);
     } else {
@@ -83,7 +85,7 @@ Result<std::unique_ptr<TierRows::Copy>> TierRows::MakeCopy() {
     }
     if (error) break;
   }
-  if (error) return IoError("cannot copy rows to {}: {}", copy->path(), error.message());
+  if (error) return IoError("cannot copy rows to {}: {}", path, error.message());
   return copy;
 }
 
@@ -100,25 +102,19 @@ OneShardOptions TierShard::Options() {
           .cache_rows = TierRows::kCacheRows};
 }
 
-StoreEnvironmentOptions TierShard::Environment(bool is_direct) {
-  StoreEnvironmentOptions options;
-  options.direct_reads = is_direct;
-  return options;
-}
-
 Result<std::unique_ptr<TierShard>> TierShard::Open(const BenchOptions& kept, bool is_direct) {
   std::unique_ptr<TierShard> tier(new TierShard);
-  ASSIGN_OR_RETURN(tier->rows_, TierRows::Of(kept));
-  ASSIGN_OR_RETURN(tier->copy_, tier->rows_->MakeCopy());
+  ASSIGN_OR_RETURN(const std::shared_ptr<TierRows> rows, TierRows::Of(kept));
+  ASSIGN_OR_RETURN(tier->copy_, rows->MakeCopy());
+  StoreEnvironmentOptions environment;
+  environment.direct_reads = is_direct;
   ASSIGN_OR_RETURN(
       std::unique_ptr<RowStore> store,
-      RowStores().Make(
-          "rocksdb", {.path = tier->copy_->path(),
-                      .environment = std::make_shared<StoreEnvironment>(Environment(is_direct))}));
-  tier->store_ = std::move(store);
-  OneShardOptions options = Options();
-  options.store = tier->store_;
-  ASSIGN_OR_RETURN(tier->shard_, OneShard::Start(options));
+      RowStores().Make("rocksdb",
+                       {.path = tier->copy_->path() + "/rows",
+                        .environment = std::make_shared<StoreEnvironment>(environment)}));
+  tier->store_ = store.get();
+  ASSIGN_OR_RETURN(tier->shard_, OneShard::Start(Options(), std::move(store)));
   return tier;
 }
 
@@ -147,13 +143,15 @@ std::vector<RowBatch> TierShard::BatchOf(std::vector<RowId> rows) {
   return batches;
 }
 
-bool AddTierBench(const std::string& name, const std::string& what, const MakeTierBench& make) {
-  for (const bool is_direct : {false, true}) {
-    AddBench(name + (is_direct ? "_direct" : ""),
-             {is_direct ? "the same past the page cache, in memory cgroups" : what, "minutes"},
-             [make, is_direct](const BenchOptions& kept) { return make(kept, is_direct); });
-  }
-  return true;
+bool AddTierBench(BenchDeclaration bench, const MakeTierBench& make) {
+  bench.time = "minutes";
+  BenchDeclaration direct = bench;
+  bench.make = [make](const BenchOptions& kept) { return make(kept, /*is_direct=*/false); };
+  direct.name += "_direct";
+  direct.what = "the same past the page cache, in memory cgroups";
+  direct.yardstick += ", both direct, in a cgroup";
+  direct.make = [make](const BenchOptions& kept) { return make(kept, /*is_direct=*/true); };
+  return AddBench(std::move(bench)) && AddBench(std::move(direct));
 }
 
 }  // namespace rowhouse

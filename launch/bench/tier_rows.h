@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,22 +39,8 @@ class TierRows {
   // The one in `options.kept`, made now if there is none. kUnavailable if a signal comes meanwhile.
   static Result<std::shared_ptr<TierRows>> Of(const BenchOptions& options);
 
-  // A directory with the rows, removed with the object.
-  class Copy {
-   public:
-    explicit Copy(std::string path) : path_(std::move(path)) {}
-    ~Copy() {
-      std::error_code ignored;  // The whole directory goes in the end.
-      std::filesystem::remove_all(path_, ignored);
-    }
-    Copy(const Copy&) = delete;
-    Copy& operator=(const Copy&) = delete;
-    const std::string& path() const { return path_; }
-
-   private:
-    const std::string path_;
-  };
-  Result<std::unique_ptr<Copy>> MakeCopy();
+  // A directory with the rows in its folder "rows".
+  Result<std::unique_ptr<TemporaryDirectory>> MakeCopy() const;
 
   // The largest ratio of bytes of files to bytes of records while the rows were written, sampled
   // after each batch from a tenth of the rows on.
@@ -68,7 +53,6 @@ class TierRows {
 
   const std::unique_ptr<TemporaryDirectory> directory_;
   double peak_ = 0.0;
-  int copies_ = 0;
 };
 
 // A stream of ids: Zipf over scattered rows; streams of one exponent are equal. 0: uniform.
@@ -89,7 +73,6 @@ class TierShard {
  public:
   // The shard's, but for its store.
   static OneShardOptions Options();
-  static StoreEnvironmentOptions Environment(bool is_direct);
   static Result<std::unique_ptr<TierShard>> Open(const BenchOptions& kept, bool is_direct);
 
   OneShard& shard() { return *shard_; }
@@ -106,17 +89,16 @@ class TierShard {
  private:
   TierShard() = default;
 
-  std::shared_ptr<TierRows> rows_;
-  std::unique_ptr<TierRows::Copy> copy_;
-  std::shared_ptr<RowStore> store_;
-  std::unique_ptr<OneShard> shard_;  // goes first
+  std::unique_ptr<TemporaryDirectory> copy_;
+  RowStore* store_ = nullptr;  // the shard's
+  std::unique_ptr<OneShard> shard_;
 };
 
-// Registers `name`, which measures `what`, and `name`_direct: the same with direct reads, in a
-// memory cgroup.
+// Registers `bench`, made by `make`, and the same with direct reads, in a memory cgroup:
+// <name>_direct.
 using MakeTierBench =
     std::function<Result<std::unique_ptr<Bench>>(const BenchOptions& kept, bool is_direct)>;
-bool AddTierBench(const std::string& name, const std::string& what, const MakeTierBench& make);
+bool AddTierBench(BenchDeclaration bench, const MakeTierBench& make);
 
 // Bytes of all files in a directory, without subdirectories.
 uint64_t BytesOfFiles(const std::string& directory);

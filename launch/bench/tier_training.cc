@@ -9,11 +9,14 @@
 // worker and the PS node that it starts). Its limit is the cache, or the whole tables for the
 // yardstick; memtables and block cache; 256 MB for the worker; and 256 MB for the page cache and
 // all else.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
+#include "launch/bench/kaggle_shape.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/bench/tier_rows.h"
@@ -27,8 +30,7 @@ const std::vector<std::string> kModel = {
     "--arch_sparse_feature_size=16",
     "--arch_mlp_bot=13-512-256-64-16",
     "--arch_mlp_top=512-256-1",
-    "--arch_embedding_size=1460-583-10131227-2202608-305-24-12517-633-3-93145-5683-8351593-3194-27-"
-    "14992-5461306-10-5652-2173-4-7046547-18-15-286181-105-142572",
+    fmt::format("--arch_embedding_size={}", fmt::join(KaggleTableRows(), "-")),
     "--data_generation=synthetic",
     "--zipf_exponent=1.05",
     "--data_size=393216",
@@ -49,21 +51,15 @@ class TrainingBench final : public Bench {
  public:
   explicit TrainingBench(bool is_direct) : is_direct_(is_direct) {}
 
-  static Result<std::unique_ptr<Bench>> Make(bool is_direct) {
-    auto bench = std::make_unique<TrainingBench>(is_direct);
-    ASSIGN_OR_RETURN(const nlohmann::json report, bench->TrainInMemory());
+  Status Open() {
+    ASSIGN_OR_RETURN(const nlohmann::json report, TrainInMemory());
     uint64_t rows = 0;
     for (const auto& shard : report.at("shards")) rows += shard.at("rows").get<uint64_t>();
-    bench->cache_mb_ = std::max<uint64_t>(1, rows * kTrainedRecordBytes / 10 / kTrainingMiB);
-    return std::unique_ptr<Bench>(std::move(bench));
+    cache_mb_ = std::max<uint64_t>(1, rows * kTrainedRecordBytes / 10 / kTrainingMiB);
+    return OkStatus();
   }
 
-  std::string unit() const override { return "samples/s"; }
-  std::string yardstick() const override {
-    return fmt::format("all rows in memory; the cache has {} MiB{}", cache_mb_,
-                       is_direct_ ? "; both direct, in a cgroup" : "");
-  }
-  std::optional<double> target() const override { return 0.6; }
+  std::string remark() const override { return fmt::format("; the cache has {} MiB", cache_mb_); }
   Result<double> MeasureSystem() override {
     return RateOf(Train(cache_mb_, cache_mb_ * kTrainingMiB));
   }
@@ -99,11 +95,13 @@ class TrainingBench final : public Bench {
   uint64_t cache_mb_ = 0;
 };
 
-REGISTER_MEMBER(AddTierBench("tier_training",
-                             "Criteo-Kaggle's shape with a tenth in cache, beside all in memory",
-                             [](const BenchOptions&, bool is_direct) {
-                               return TrainingBench::Make(is_direct);
-                             }));
+REGISTER_MEMBER(AddTierBench(
+    {.name = "tier_training",
+     .what = "Criteo-Kaggle's shape with a tenth in cache, beside all in memory",
+     .unit = "samples/s",
+     .yardstick = "all rows in memory",
+     .target = 0.6},
+    [](const BenchOptions&, bool is_direct) { return MakeOpenBench<TrainingBench>(is_direct); }));
 
 }  // namespace
 }  // namespace rowhouse

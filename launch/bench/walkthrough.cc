@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "common/json_text.h"
 #include "launch/bench/bench.h"
-#include "launch/bench/bench_command.h"
 #include "launch/bench/child_run.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
-#include "launch/figures/json_output.h"
-#include "launch/figures/text_table.h"
+#include "launch/figures/figures.h"
 
 namespace rowhouse {
 
@@ -68,85 +65,61 @@ std::span<const WalkthroughRow> WalkthroughRows() {
 namespace {
 
 constexpr int kWalkthroughFormat = 1;
-// A tenth of the speed of the walkthrough is not to be waited for.
-constexpr double kPatience = 10;
+// A run that is slower than this many times the walkthrough's is ended.
+constexpr double kMaxSlowdown = 10;
 
-struct Measured {
-  double seconds = 0;  // of training
-  double samples_per_second = 0;
-};
-
-Result<Measured> Train(const WalkthroughRow& row, bool is_long) {
+// The totals of its report.
+Result<nlohmann::json> TrainRow(const WalkthroughRow& row, bool is_long) {
   const double there = row.seconds * static_cast<double>(row.samples_here(is_long)) /
                        static_cast<double>(row.samples);
   ASSIGN_OR_RETURN(const nlohmann::json report,
                    TrainInChild({.yaml = "data:\n  data_generation: random\n",
                                  .flags = row.Flags(is_long),
                                  .deadline_ms = static_cast<uint32_t>(
-                                     std::min(4e9, (60 + kPatience * there) * 1e3))}));
-  const nlohmann::json& totals = report.at("totals");
-  return Measured{totals.at("seconds").get<double>(),
-                  totals.at("samples_per_second").get<double>()};
+                                     std::min(4e9, (60 + kMaxSlowdown * there) * 1e3))}));
+  return report.at("totals");
 }
 
-std::string WalkthroughText(bool is_long, std::span<const Measured> measured) {
-  TextTable table = {.columns = {{.name = "run"}}, .rows = {}};
-  for (const char* name : {"samples", "of the whole", "there s", "there samples/s", "here s",
-                           "here samples/s", "times"}) {
-    table.columns.push_back({.name = name, .is_number = true});
-  }
-  for (size_t i = 0; i < measured.size(); ++i) {
-    const WalkthroughRow& row = WalkthroughRows()[i];
-    table.rows.push_back(
-        {row.name, CountText(static_cast<double>(row.samples_here(is_long) * row.epochs)),
-         row.samples_here(is_long) == row.samples ? "all" : fmt::format("1/{}", row.divisor),
-         CountText(row.seconds), CountText(row.samples_per_second()),
-         fmt::format("{:.2f}", measured[i].seconds), CountText(measured[i].samples_per_second),
-         fmt::format("{:.1f}", measured[i].samples_per_second / row.samples_per_second())});
-  }
-  return "The timing rows of a walkthrough of DLRM's code, on a CPU that it does not name, and "
-         "ours on\n"
-         "this machine: one PS node and one worker, data made while training as there.\n" +
-         std::string(is_long ? "\n"
-                             : "The last run is shorter than there; --long runs all of it.\n\n") +
-         TableAsText(table);
-}
-
-nlohmann::ordered_json WalkthroughJson(bool is_long, std::span<const Measured> measured) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < measured.size(); ++i) {
-    const WalkthroughRow& row = WalkthroughRows()[i];
-    rows.push_back({{"name", row.name},
-                    {"samples", row.samples_here(is_long) * row.epochs},
-                    {"divisor", is_long ? 1 : row.divisor},
-                    {"there_seconds", row.seconds},
-                    {"there_samples_per_second", row.samples_per_second()},
-                    {"seconds", measured[i].seconds},
-                    {"samples_per_second", measured[i].samples_per_second},
-                    {"ratio", measured[i].samples_per_second / row.samples_per_second()}});
-  }
-  return {{"format", kWalkthroughFormat}, {"rows", rows}};
+std::string PartText(double divisor) {
+  return divisor == 1 ? "all" : fmt::format("1/{:.0f}", divisor);
 }
 
 Status BenchWalkthrough(const CommandLine& command_line, const Settings&) {
   const StopSignal stop;
   const bool is_long = command_line.Value(kLongFlag) == "true";
-  std::vector<Measured> measured;
+  FigureTable table{.key = "rows",
+                    .columns = {{"name", "run"},
+                                {"samples", "samples", &CountText},
+                                {"divisor", "of the whole", &PartText},
+                                {"there_seconds", "there s", &CountText},
+                                {"there_samples_per_second", "there samples/s", &CountText},
+                                {"seconds", "here s", &FixedText<2>},
+                                {"samples_per_second", "here samples/s", &CountText},
+                                {"ratio", "times", &FixedText<1>}}};
   for (const WalkthroughRow& row : WalkthroughRows()) {
     RETURN_IF_ERROR(StopSignal::Check());
-    ASSIGN_OR_RETURN(const Measured one, Train(row, is_long));
-    measured.push_back(one);
+    ASSIGN_OR_RETURN(const nlohmann::json totals, TrainRow(row, is_long));
+    const double rate = totals.at("samples_per_second").get<double>();
+    table.rows.push_back({row.name, row.samples_here(is_long) * row.epochs,
+                          is_long ? 1 : row.divisor, row.seconds, row.samples_per_second(),
+                          totals.at("seconds").get<double>(), rate,
+                          rate / row.samples_per_second()});
   }
-  return DeliverFigures(command_line.Value(kJsonFlag),
-                        DumpJson(WalkthroughJson(is_long, measured), 2) + "\n",
-                        WalkthroughText(is_long, measured));
+  Figures figures;
+  figures.json["format"] = kWalkthroughFormat;
+  figures.Say(
+      "The timing rows of a walkthrough of DLRM's code, on a CPU that it does not name, and ours "
+      "on\nthis machine: one PS node and one worker, data made while training as there.\n{}\n",
+      is_long ? "" : "The last run is shorter than there; --long runs all of it.\n");
+  figures.Add(std::move(table));
+  return DeliverFigures(command_line.Value(kJsonFlag), figures);
 }
 
-REGISTER_MEMBER(AddBenchCommand(
+REGISTER_MEMBER(AddBench(
     {.name = "walkthrough",
-     .note = {.what = "the four timing rows of a walkthrough of DLRM's code, and ours beside them; "
-                      "the last one a tenth of it unless --long is given",
-              .time = "40 s"},
+     .what = "the four timing rows of a walkthrough of DLRM's code, and ours beside them; the last "
+             "one a tenth of it unless --long is given",
+     .time = "40 s",
      .run = &BenchWalkthrough}));
 
 }  // namespace
