@@ -1,18 +1,21 @@
 #include "launch/calibrate/calibration.h"
 
 #include <fmt/ranges.h>
+#include <glog/logging.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/clock.h"
 #include "common/median.h"
 #include "common/new_file.h"
-#include "launch/calibrate/constants.h"
+#include "launch/bench/stopwatch.h"
+#include "launch/calibrate/measured_kernel.h"
 #include "launch/figures/figure_text.h"
+#include "launch/figures/json_output.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/prediction/machine_of_run.h"
 #include "launch/prediction/workload_of_run.h"
@@ -21,28 +24,32 @@ namespace rowhouse {
 namespace {
 
 struct KernelSamples {
-  std::vector<std::string> figures, judged_as;
-  std::vector<KernelAxis> grid;
   std::vector<std::vector<PointSamples>> points;  // of each point, by figure
   std::vector<std::vector<double>> judged_points;
   std::vector<std::vector<PointSamples>> judged;  // of each judged point, by figure
 };
 
-// One pass over a kernel's points.
-Status SamplePoints(const std::vector<std::vector<double>>& points, int pass, double point_ms,
-                    MeasuredKernel* kernel, std::vector<std::vector<PointSamples>>* samples) {
-  samples->resize(points.size(), std::vector<PointSamples>(kernel->figures().size()));
+// One pass over a kernel's points, about `point_ms` each.
+Status SamplePoints(const KernelDeclaration& kernel, const std::vector<std::vector<double>>& points,
+                    int pass, double point_ms, MeasuredKernel* measured,
+                    std::vector<std::vector<PointSamples>>* samples) {
+  samples->resize(points.size(), std::vector<PointSamples>(kernel.figures.size()));
+  const double most_ns = point_ms * kernel.patience * 1e6;
   for (size_t p = 0; p < points.size(); ++p) {
-    RETURN_IF_ERROR(kernel->Prepare(points[p]));
-    RETURN_IF_ERROR(SamplePoint(*kernel, pass, point_ms * kernel->patience(), &(*samples)[p]));
+    RETURN_IF_ERROR(measured->Prepare(points[p]));
+    const Stopwatch stopwatch;
+    for (int i = 0; i < kernel.max_samples && (i < kMinSamples || stopwatch.Ns() < most_ns); ++i) {
+      ASSIGN_OR_RETURN(const std::vector<double> ns, measured->Measure());
+      for (size_t f = 0; f < ns.size(); ++f) (*samples)[p][f].Add(pass, ns[f]);
+    }
   }
   return OkStatus();
 }
 
 // The held-out points, and as many of the grid, evenly chosen.
-std::vector<std::vector<double>> PointsToJudge(const MeasuredKernel& kernel) {
-  std::vector<std::vector<double>> points = kernel.held_out();
-  const std::vector<std::vector<double>> fitted = PointsOf(kernel.grid());
+std::vector<std::vector<double>> PointsToJudge(const KernelDeclaration& kernel) {
+  std::vector<std::vector<double>> points = kernel.held_out;
+  const std::vector<std::vector<double>> fitted = PointsOf(kernel.grid);
   const size_t held_out = points.size();
   for (size_t i = 0; i < held_out; ++i) {
     points.push_back(fitted[(2 * i + 1) * fitted.size() / (2 * held_out)]);
@@ -50,36 +57,34 @@ std::vector<std::vector<double>> PointsToJudge(const MeasuredKernel& kernel) {
   return points;
 }
 
-Status SampleKernel(const std::string& name, int pass, const CalibrationOptions& options,
+Status SampleKernel(const KernelDeclaration& kernel, int pass, const CalibrationOptions& options,
                     KernelSamples* samples) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<MeasuredKernel> kernel, MeasuredKernels().Make(name, {}));
-  samples->figures = kernel->figures();
-  samples->grid = kernel->grid();
-  RETURN_IF_ERROR(SamplePoints(PointsOf(samples->grid), pass, options.point_ms, kernel.get(),
-                               &samples->points));
+  const std::unique_ptr<MeasuredKernel> measured = kernel.make();
+  RETURN_IF_ERROR(SamplePoints(kernel, PointsOf(kernel.grid), pass, options.point_ms,
+                               measured.get(), &samples->points));
   if (!options.judges) return OkStatus();
-  samples->judged_as = kernel->judged_as();
-  samples->judged_points = PointsToJudge(*kernel);
-  return SamplePoints(samples->judged_points, pass, 2 * options.point_ms, kernel.get(),
+  samples->judged_points = PointsToJudge(kernel);
+  return SamplePoints(kernel, samples->judged_points, pass, 2 * options.point_ms, measured.get(),
                       &samples->judged);
 }
 
-Result<KernelTable> TableOf(const KernelSamples& samples, size_t figure) {
+Result<KernelTable> TableOf(const KernelDeclaration& kernel, const KernelSamples& samples,
+                            size_t figure) {
   std::vector<double> ns, spread;
   for (const std::vector<PointSamples>& point : samples.points) {
     ns.push_back(std::max(point[figure].ns(), 1.0));
     spread.push_back(point[figure].spread());
   }
-  return KernelTable::Make(samples.grid, std::move(ns), std::move(spread));
+  return KernelTable::Make(kernel.grid, std::move(ns), std::move(spread));
 }
 
-void Judge(const KernelSamples& samples, size_t figure, const KernelTable& table,
-           std::vector<JudgedPoint>* judged) {
-  if (samples.judged_as.empty() || samples.judged_as[figure].empty()) return;
+void Judge(const KernelDeclaration& kernel, const KernelSamples& samples, size_t figure,
+           const KernelTable& table, std::vector<JudgedPoint>* judged) {
+  if (kernel.judged_as.empty() || kernel.judged_as[figure].empty()) return;
   for (size_t p = 0; p < samples.judged_points.size(); ++p) {
     const PointSamples& measured = samples.judged[p][figure];
-    judged->push_back({.group = samples.judged_as[figure],
-                       .kernel = samples.figures[figure],
+    judged->push_back({.group = kernel.judged_as[figure],
+                       .kernel = kernel.figures[figure],
                        .sizes = samples.judged_points[p],
                        .is_fitted = p >= samples.judged_points.size() / 2,
                        .predicted_ns = table.Predict(samples.judged_points[p]),
@@ -95,16 +100,16 @@ bool IsAskedFor(const std::vector<std::string>& only, const std::string& name) {
 }
 
 // How long a kernel's points are sampled for, in any unit.
-Result<double> WorkOf(const std::string& name) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<MeasuredKernel> kernel, MeasuredKernels().Make(name, {}));
-  return static_cast<double>(PointsOf(kernel->grid()).size()) * kernel->patience();
+double WorkOf(const std::string& name) {
+  const KernelDeclaration& kernel = MeasuredKernels().at(name);
+  return static_cast<double>(PointsOf(kernel.grid).size()) * kernel.patience;
 }
 
 // Which kernel is measured in which pass, in order.
 std::vector<std::pair<std::string, int>> OrderOf(const CalibrationOptions& options) {
   std::vector<std::pair<std::string, int>> order;
   for (int pass = 0; pass < options.passes; ++pass) {
-    for (const std::string& name : MeasuredKernels().Names()) {
+    for (const auto& [name, kernel] : MeasuredKernels()) {
       if (IsAskedFor(options.only, name)) order.emplace_back(name, pass);
     }
   }
@@ -121,31 +126,21 @@ std::string GridText(const KernelTable& table) {
   return fmt::format("{}", fmt::join(axes, ", "));
 }
 
-Status AddTables(const std::map<std::string, KernelSamples>& kernels, Machine* machine) {
-  for (const auto& [name, samples] : kernels) {
-    for (size_t figure = 0; figure < samples.figures.size(); ++figure) {
-      ASSIGN_OR_RETURN(KernelTable table, TableOf(samples, figure));
-      machine->kernels.insert_or_assign(samples.figures[figure], std::move(table));
+Status AddTables(const std::map<std::string, KernelSamples>& measured, Machine* machine) {
+  for (const auto& [name, samples] : measured) {
+    const KernelDeclaration& kernel = MeasuredKernels().at(name);
+    for (size_t figure = 0; figure < kernel.figures.size(); ++figure) {
+      ASSIGN_OR_RETURN(KernelTable table, TableOf(kernel, samples, figure));
+      machine->kernels.insert_or_assign(kernel.figures[figure], std::move(table));
     }
   }
   machine->measured_at = NowInUtc();
   return OkStatus();
 }
 
-constexpr size_t kWorstPoints = 10;
-
-PredictionError ErrorOfPoints(const std::vector<const JudgedPoint*>& points) {
-  std::vector<double> predicted, measured;
-  for (const JudgedPoint* point : points) {
-    predicted.push_back(point->predicted_ns);
-    measured.push_back(point->measured_ns);
-  }
-  return ErrorOf(predicted, measured);
-}
-
-double ErrorOfPoint(const JudgedPoint& point) {
-  return std::abs(RelativeError(point.predicted_ns, point.measured_ns));
-}
+std::string FourDigits(double value) { return fmt::format("{:.4g}", value); }
+std::string HalfSpread(double spread) { return fmt::format("+-{:.0f} %", 50 * spread); }
+std::string Microseconds(double ns) { return FixedText<1>(ns / 1e3); }
 
 }  // namespace
 
@@ -157,15 +152,13 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
   const std::vector<std::pair<std::string, int>> order = OrderOf(options);
   double all_work = 0, done = 0;
   for (const auto& [name, pass] : order) {
-    ASSIGN_OR_RETURN(const double work, WorkOf(name));
-    all_work += work;
+    all_work += WorkOf(name);
   }
   for (const auto& [name, pass] : order) {
     if (options.on_kernel) calibration.cut_off = options.on_kernel(name, pass, done / all_work);
     if (!calibration.cut_off.ok()) break;
-    ASSIGN_OR_RETURN(const double work, WorkOf(name));
-    done += work;
-    const Status status = SampleKernel(name, pass, options, &kernels[name]);
+    done += WorkOf(name);
+    const Status status = SampleKernel(MeasuredKernels().at(name), pass, options, &kernels[name]);
     if (status.code() == StatusCode::kUnavailable) {
       kernels.erase(name);
       if (pass == 0) calibration.unavailable.push_back(name + ": " + status.message());
@@ -179,9 +172,10 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
   }
   RETURN_IF_ERROR(AddTables(kernels, &machine));
   for (const auto& [name, samples] : kernels) {
-    for (size_t figure = 0; figure < samples.figures.size(); ++figure) {
-      const KernelTable& table = machine.kernels.at(samples.figures[figure]);
-      Judge(samples, figure, table, &calibration.judged);
+    const KernelDeclaration& kernel = MeasuredKernels().at(name);
+    for (size_t figure = 0; figure < kernel.figures.size(); ++figure) {
+      const KernelTable& table = machine.kernels.at(kernel.figures[figure]);
+      Judge(kernel, samples, figure, table, &calibration.judged);
     }
   }
   if (options.only.empty() && calibration.cut_off.ok()) {
@@ -192,35 +186,69 @@ Result<Calibration> Calibrate(const CalibrationOptions& options) {
   return calibration;
 }
 
-std::string CalibrationText(const Calibration& calibration) {
+MeasuringSession::MeasuringSession(const std::string& json)
+    : progress_(json == kJsonToStdout ? stderr : stdout) {
+  omp_set_num_threads(1);  // A worker's products by default; the model says what more give.
+  // Stores say what they did.
+  FLAGS_minloglevel = std::max(FLAGS_minloglevel, google::GLOG_WARNING);
+}
+
+Status MeasuringSession::Say(const std::string& what) const {
+  fmt::print(progress_, "{:>5.0f} s  {}\n", seconds(), what);
+  std::fflush(progress_);
+  return StopSignal::Check();
+}
+
+Result<Calibration> MeasuringSession::Measure(CalibrationOptions options) const {
+  options.on_kernel = [&](const std::string& kernel, int pass, double done) {
+    const std::string what = kernel + (pass > 0 ? ", again" : "");
+    // What comes after the kernels takes about as long as the last tenth of all.
+    constexpr double kPartOfKernels = 0.9, kKnown = 0.02;
+    const double part = kPartOfKernels * done;
+    if (part < kKnown) return Say(what);
+    return Say(fmt::format("{}; about {:.0f} s left", what, seconds() * (1 / part - 1)));
+  };
+  return Calibrate(options);
+}
+
+Figures CalibrationFigures(const Calibration& calibration) {
   const Machine& machine = calibration.machine;
-  std::string text = fmt::format("{}: {}, {} cores, {} MiB of last-level cache for a process\n\n",
-                                 machine.host, machine.cpu, machine.cores, machine.llc_bytes >> 20);
+  Figures figures;
+  figures.json = machine.ToJson();
+  figures.Say("\n{}: {}, {} cores, {} MiB of last-level cache for a process\n\n", machine.host,
+              machine.cpu, machine.cores, machine.llc_bytes >> 20);
+  FigureTable constants{.columns = {{"", "constant"},
+                                    {"", "value", &FourDigits},
+                                    {"", "unit"},
+                                    {"", "known to", &HalfSpread}}};
   for (const auto& [name, constant] : machine.constants) {
-    text += fmt::format("  {:<24}{:>12.4g} {:<8} +-{:.0f} %\n", name, constant.value, constant.unit,
-                        50 * constant.spread);
+    constants.rows.push_back({name, constant.value, constant.unit, constant.spread});
   }
-  text += fmt::format("\n  {:<26}{:>7}{:>9}  {}\n", "kernel", "points", "spread", "grid");
+  figures.Add(std::move(constants));
+  figures.Say("\n");
+  FigureTable kernels{
+      .columns = {
+          {"", "kernel"}, {"", "points", &CountText}, {"", "spread", &PercentText}, {"", "grid"}}};
   for (const auto& [name, table] : machine.kernels) {
-    text += fmt::format("  {:<26}{:>7}{:>7.0f} %  {}\n", name, table.ns().size(),
-                        100 * MedianOf(table.spread()), GridText(table));
+    kernels.rows.push_back({name, table.ns().size(), MedianOf(table.spread()), GridText(table)});
   }
+  figures.Add(std::move(kernels));
   for (const std::string& missing : calibration.unavailable) {
-    text += "\nnot measured: " + missing;
+    figures.Say("\nnot measured: {}", missing);
   }
   if (const size_t busy = KernelsSpreadBeyond(machine, kBusySpread).size(); busy > 0) {
-    text += fmt::format(
+    figures.Say(
         "\nThe samples of {} of {} kernels are spread by more than {:.0f} %: other work was going "
         "on; measure again when the machine is idle.\n",
         busy, machine.kernels.size(), 100 * kBusySpread);
   }
   if (const auto refused = KernelsSpreadBeyond(machine, kRefusedSpread); !refused.empty()) {
-    text += fmt::format(
+    figures.Say(
         "Those of {} by more than {:.0f} %: predictions take typical figures instead, and "
         "--plan=auto only proposes.\n",
         fmt::join(refused, ", "), 100 * kRefusedSpread);
   }
-  return text;
+  return figures;
 }
 
 Result<std::string> CalibrationFileToWrite(const std::string& given) {
@@ -248,11 +276,20 @@ Result<std::string> CalibrationFileToWrite(const std::string& given) {
   return path;
 }
 
+PredictionError ErrorOfPoints(std::span<const JudgedPoint> points) {
+  std::vector<double> predicted, measured;
+  for (const JudgedPoint& point : points) {
+    predicted.push_back(point.predicted_ns);
+    measured.push_back(point.measured_ns);
+  }
+  return ErrorOf(predicted, measured);
+}
+
 std::map<std::string, GroupError> ErrorsOfGroups(std::span<const JudgedPoint> judged) {
-  std::map<std::string, std::vector<const JudgedPoint*>> all, held_out;
+  std::map<std::string, std::vector<JudgedPoint>> all, held_out;
   for (const JudgedPoint& point : judged) {
-    all[point.group].push_back(&point);
-    if (!point.is_fitted) held_out[point.group].push_back(&point);
+    all[point.group].push_back(point);
+    if (!point.is_fitted) held_out[point.group].push_back(point);
   }
   std::map<std::string, GroupError> errors;
   for (const auto& [group, points] : all) {
@@ -261,47 +298,45 @@ std::map<std::string, GroupError> ErrorsOfGroups(std::span<const JudgedPoint> ju
   return errors;
 }
 
-std::string JudgementText(std::span<const JudgedPoint> judged) {
-  std::string text = fmt::format("  {:<18}{:>7}{:>10}{:>10}{:>12}{:>20}\n", "kernels", "points",
-                                 "GMAE", "p90", "held out", "GMAE of held out");
+Figures JudgementFigures(std::vector<JudgedPoint> judged) {
+  constexpr size_t kWorstPoints = 10;
+  Figures figures;
+  FigureTable groups{.columns = {{"", "kernels"},
+                                 {"", "points", &CountText},
+                                 {"", "GMAE", &PercentText},
+                                 {"", "p90", &PercentText},
+                                 {"", "held out", &CountText},
+                                 {"", "GMAE of held out", &PercentText},
+                                 {"", "target"}}};
+  figures.json["groups"] = nlohmann::ordered_json::object();
   for (const auto& [group, error] : ErrorsOfGroups(judged)) {
-    text += fmt::format("  {:<18}{:>7}{:>10}{:>10}{:>12}{:>20}{}\n", group, error.all.count,
-                        PercentText(error.all.gmae), PercentText(error.all.p90),
-                        error.held_out.count, PercentText(error.held_out.gmae),
-                        error.all.gmae > kKernelTarget ? "  missed" : "");
+    figures.json["groups"][group] = {{"all", PredictionErrorToJson(error.all)},
+                                     {"held_out", PredictionErrorToJson(error.held_out)}};
+    groups.rows.push_back({group, error.all.count, error.all.gmae, error.all.p90,
+                           error.held_out.count, error.held_out.gmae,
+                           error.all.gmae > kKernelTarget ? "missed" : "met"});
   }
-  std::vector<const JudgedPoint*> worst;
-  for (const JudgedPoint& point : judged) worst.push_back(&point);
-  std::ranges::sort(worst, std::greater<>(),
-                    [](const auto* point) { return ErrorOfPoint(*point); });
-  text += "\n  furthest off:\n";
-  for (size_t i = 0; i < std::min(kWorstPoints, worst.size()); ++i) {
-    const JudgedPoint& point = *worst[i];
-    text += fmt::format("  {:<26}{:<22}{:>12.1f} us predicted {:>12.1f} us measured, spread {}{}\n",
-                        point.kernel, fmt::format("{:g}", fmt::join(point.sizes, " x ")),
-                        point.predicted_ns / 1e3, point.measured_ns / 1e3,
-                        PercentText(point.spread), point.is_fitted ? "" : ", held out");
-  }
-  return text;
-}
-
-nlohmann::ordered_json JudgementToJson(std::span<const JudgedPoint> judged) {
-  nlohmann::ordered_json groups = nlohmann::ordered_json::object();
-  for (const auto& [group, error] : ErrorsOfGroups(judged)) {
-    groups[group] = {{"all", PredictionErrorToJson(error.all)},
-                     {"held_out", PredictionErrorToJson(error.held_out)}};
-  }
-  nlohmann::ordered_json points = nlohmann::ordered_json::array();
+  figures.Append("\n");
+  figures.Add(std::move(groups));
+  figures.Append("\nPoints, the furthest off first:\n");
+  FigureTable points{.key = "points",
+                     .columns = {{"group", ""},
+                                 {"kernel", "kernel"},
+                                 {"sizes", "sizes", &CountText},
+                                 {"is_fitted", "of the grid"},
+                                 {"predicted_ns", "predicted us", &Microseconds},
+                                 {"measured_ns", "measured us", &Microseconds},
+                                 {"spread", "spread", &PercentText}},
+                     .max_text_rows = kWorstPoints};
+  std::ranges::sort(judged, std::greater<>(), [](const JudgedPoint& point) {
+    return std::abs(RelativeError(point.predicted_ns, point.measured_ns));
+  });
   for (const JudgedPoint& point : judged) {
-    points.push_back({{"group", point.group},
-                      {"kernel", point.kernel},
-                      {"sizes", point.sizes},
-                      {"is_fitted", point.is_fitted},
-                      {"predicted_ns", point.predicted_ns},
-                      {"measured_ns", point.measured_ns},
-                      {"spread", point.spread}});
+    points.rows.push_back({point.group, point.kernel, point.sizes, point.is_fitted,
+                           point.predicted_ns, point.measured_ns, point.spread});
   }
-  return {{"groups", std::move(groups)}, {"points", std::move(points)}};
+  figures.Add(std::move(points));
+  return figures;
 }
 
 }  // namespace rowhouse

@@ -7,15 +7,18 @@
 // Threads: one caller.
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
-#include "launch/calibrate/measured_kernel.h"
+#include "launch/bench/stop_signal.h"
+#include "launch/bench/stopwatch.h"
+#include "launch/figures/figures.h"
+#include "sharding/lab/cost/kernel_table.h"
 #include "sharding/lab/cost/machine.h"
 #include "sharding/lab/cost/prediction_error.h"
 
@@ -23,7 +26,7 @@ namespace rowhouse {
 
 struct CalibrationOptions {
   int passes = 2;
-  double point_ms = 12;  // of a pass, for the samples of one point, times the kernel's patience();
+  double point_ms = 12;  // of a pass, for the samples of one point, times the kernel's patience;
                          // at least kMinSamples are made
   // Measures points to judge the tables by as well, and goes kernel by kernel, each with its passes
   // one after the other and the judged points between them, so that a slow minute slows all of it.
@@ -40,7 +43,7 @@ struct CalibrationOptions {
 
 // A point at which a kernel was measured to judge its table.
 struct JudgedPoint {
-  std::string group;  // MeasuredKernel::judged_as
+  std::string group;  // KernelDeclaration::judged_as
   std::string kernel;
   std::vector<double> sizes;
   bool is_fitted = false;  // it is a point of the grid: the table was made of other samples of it
@@ -57,8 +60,37 @@ struct Calibration {
 // An error of on_kernel ends the measuring only: what was measured is returned, with `cut_off`.
 Result<Calibration> Calibrate(const CalibrationOptions& options);
 
-// For people: constants, kernels with their grids and spreads, and what to make of them.
-std::string CalibrationText(const Calibration& calibration);
+// Of a command that measures for minutes: progress lines with the seconds so far, order on Ctrl-C,
+// one OpenMP thread, and no log of what stores do. Threads: one at a time in a process.
+class MeasuringSession {
+ public:
+  // `json`: the value of --json. Progress goes to stdout, or to stderr if that gets the JSON.
+  explicit MeasuringSession(const std::string& json);
+
+  // An error once a signal has come.
+  Status Say(const std::string& what) const;
+  // Calibrate, saying each kernel and about how long the rest takes.
+  Result<Calibration> Measure(CalibrationOptions options) const;
+  double seconds() const { return stopwatch_.Seconds(); }
+
+ private:
+  std::FILE* const progress_;
+  const StopSignal stop_signal_;
+  const Stopwatch stopwatch_;
+};
+
+// Measures dram_gbs, llc_gbs, dram_latency_ns, zmq_round_trip_us and zmq_gbs, and derives
+// gemm_f32_gflops, gemm_bf16_gflops, multiget_rows_per_s, put_rows_per_s and the effective size of
+// the last-level cache from the kernels that are there.
+Status MeasureConstants(Machine* machine);
+
+// The bytes of a table beyond which a row takes longer than the geometric mean of its times in the
+// smallest and in the largest table of kernel "gather", at its widest row.
+uint64_t CacheKnee(const KernelTable& gather);
+
+// For people constants, kernels with their grids and spreads, and what to make of them; as JSON the
+// machine.
+Figures CalibrationFigures(const Calibration& calibration);
 
 // Where `rowhouse bench calibrate` writes, checked before it measures for minutes: a file is made
 // beside the path and removed. `given`: --calibration; "": this host's file in the user's cache
@@ -70,6 +102,9 @@ Result<std::string> CalibrationFileToWrite(const std::string& given);
 // The most that the geometric mean of a group's errors may be.
 inline constexpr double kKernelTarget = 0.10;
 
+// Of the tables at these points.
+PredictionError ErrorOfPoints(std::span<const JudgedPoint> points);
+
 // What the judged points say of a group of kernels.
 struct GroupError {
   PredictionError all, held_out;  // of all points; of those that no table was made of
@@ -77,10 +112,9 @@ struct GroupError {
 // By group.
 std::map<std::string, GroupError> ErrorsOfGroups(std::span<const JudgedPoint> judged);
 
-// A line a group, then the worst points.
-std::string JudgementText(std::span<const JudgedPoint> judged);
+// Each group, and the points, those that are furthest off first.
 // {groups: {NAME: {all, held_out}}, points: [{group, kernel, sizes, is_fitted, predicted_ns,
 // measured_ns, spread}]}
-nlohmann::ordered_json JudgementToJson(std::span<const JudgedPoint> judged);
+Figures JudgementFigures(std::vector<JudgedPoint> judged);
 
 }  // namespace rowhouse

@@ -1,7 +1,4 @@
-#include "launch/calibrate/constants.h"
-
-#include <unistd.h>
-
+// Constants of a machine beside kernels: what memory and messages give (calibration.h).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,9 +7,9 @@
 
 #include "common/random.h"
 #include "launch/bench/raw_exchange.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/calibrate/calibration.h"
-#include "launch/calibrate/stopwatch.h"
-#include "launch/hosts/host_facts.h"
+#include "launch/calibrate/measured_kernel.h"
 
 namespace rowhouse {
 namespace {

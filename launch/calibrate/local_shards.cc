@@ -13,7 +13,7 @@
 
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
-#include "launch/calibrate/stopwatch.h"
+#include "launch/bench/stopwatch.h"
 
 namespace rowhouse {
 namespace {
@@ -65,32 +65,33 @@ constexpr float kLocalLearningRate = 1e-6f;
 
 }  // namespace
 
+std::vector<int> AllowedCores() {
+  std::vector<int> cores;
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &mask)) cores.push_back(core);
+  }
+  return cores;
+}
+
+BoundToCore::BoundToCore(int core) {
+  if (sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(core, &mask);
+  is_bound_ = sched_setaffinity(0, sizeof(mask), &mask) == 0;
+}
+
+BoundToCore::~BoundToCore() {
+  if (is_bound_) sched_setaffinity(0, sizeof(before_), &before_);
+}
+
 Result<std::unique_ptr<LocalShards>> LocalShards::Start(const EmbeddingTables& tables,
                                                         uint32_t shards, bool pools) {
   std::unique_ptr<LocalShards> local(new LocalShards);
   RETURN_IF_ERROR(local->Open(tables, shards, pools));
   return local;
-}
-
-// The worker leaves first, so that the shards have nothing left to send.
-LocalShards::~LocalShards() {
-  dialer_.reset();
-  second_dialer_.reset();
-  for (OneShard& shard : shards_) {
-    if (shard.runner != nullptr) shard.runner->Stop();
-  }
-}
-
-Result<ShardAddress> LocalShards::OpenShard(MeasuredShard shard) {
-  OneShard& opened = shards_.emplace_back();
-  opened.transport = MakeZeroMqTransport({.security = security_});
-  ShardAddress address = shard.Address("");
-  opened.runner = std::make_unique<ShardRunner>(
-      shard.name, std::move(shard.shard), std::move(shard.store), /*log=*/nullptr,
-      [transport = opened.transport.get()] { return transport->Listen("tcp://127.0.0.1:0"); },
-      clock_);
-  ASSIGN_OR_RETURN(address.endpoint, opened.runner->Start());
-  return address;
 }
 
 Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool pools) {
@@ -100,10 +101,12 @@ Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool po
   std::vector<ShardAddress> addresses;
   for (uint32_t s = 0; s < shards; ++s) {
     if (binds) bound_.emplace(cores[(s + 1) % cores.size()]);
-    ASSIGN_OR_RETURN(MeasuredShard shard,
-                     MeasuredShard::Make(tables.physical, plan, s, /*workers=*/2));
-    ASSIGN_OR_RETURN(ShardAddress address, OpenShard(std::move(shard)));
-    addresses.push_back(std::move(address));
+    ASSIGN_OR_RETURN(
+        MeasuredShard shard,
+        MeasuredShard::Make(RoomyShard(tables.physical, s, /*workers=*/2), tables.physical, plan));
+    ASSIGN_OR_RETURN(auto served, ServedShard::Start(std::move(shard), security_));
+    addresses.push_back(served->address());
+    shards_.push_back(std::move(served));
   }
   if (binds) bound_.emplace(cores[0]);
   return Dial(plan, addresses);

@@ -11,6 +11,7 @@
 // Threads: one caller; the shards' are inside.
 #pragma once
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -22,13 +23,30 @@
 #include "common/status.h"
 #include "common/transport/security.h"
 #include "common/transport/transport.h"
-#include "launch/calibrate/bound_cores.h"
-#include "launch/calibrate/measured_shard.h"
-#include "ps/shard/shard_runner.h"
+#include "launch/bench/measured_shard.h"
 #include "sharding/tables/embedding_tables.h"
 #include "worker/client/ps_client.h"
 
 namespace rowhouse {
+
+// The cores that this thread may run on, ascending.
+std::vector<int> AllowedCores();
+
+// BoundToCore: keeps the calling thread, and those that it starts meanwhile, on one core until
+// destruction, which gives it back the cores it had. Where the kernel puts threads that wake each
+// other changes from run to run, and an exchange takes up to ten times as long as in another run.
+// Where the system refuses, nothing is bound. Destroyed by the thread that made it.
+class BoundToCore {
+ public:
+  explicit BoundToCore(int core);
+  ~BoundToCore();
+  BoundToCore(const BoundToCore&) = delete;
+  BoundToCore& operator=(const BoundToCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool is_bound_ = false;
+};
 
 // What an exchange took: from the first message until all is there, and the time of a core that
 // each end took meanwhile, its ZeroMQ thread included.
@@ -41,9 +59,6 @@ class LocalShards {
   // `pools`: shards pool all bags.
   static Result<std::unique_ptr<LocalShards>> Start(const EmbeddingTables& tables, uint32_t shards,
                                                     bool pools = false);
-  ~LocalShards();
-  LocalShards(const LocalShards&) = delete;
-  LocalShards& operator=(const LocalShards&) = delete;
 
   // Pulls the rows and bags of a step. `bags` may be null.
   Result<ExchangeNs> Pull(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
@@ -52,23 +67,19 @@ class LocalShards {
   Result<ExchangeNs> Push(const std::vector<RowBatch>* rows);
 
  private:
-  struct OneShard {
-    std::unique_ptr<Transport> transport;
-    std::unique_ptr<ShardRunner> runner;
-  };
   LocalShards() = default;
   Status Open(const EmbeddingTables& tables, uint32_t shards, bool pools);
   Status Dial(const Plan& plan, const std::vector<ShardAddress>& addresses);
   Status ApplyStep();
-  Result<ShardAddress> OpenShard(MeasuredShard shard);
   template <typename Begin>
   Result<ExchangeNs> Time(const Begin& begin);
 
   const SystemClock clock_;
   const Security security_{.kind = Security::Kind::kPlain, .key = NewKey()};  // as a run has it
   std::optional<BoundToCore> bound_;                                          // the caller
+  // The worker leaves first, so that the shards have nothing left to send.
+  std::vector<std::unique_ptr<ServedShard>> shards_;
   std::unique_ptr<Transport> worker_transport_;
-  std::vector<OneShard> shards_;
   std::unique_ptr<Dialer> dialer_, second_dialer_;
   std::unique_ptr<PsClient> client_, second_;
   std::vector<pid_t> worker_threads_;  // of ZeroMQ

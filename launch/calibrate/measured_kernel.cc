@@ -4,16 +4,16 @@
 #include <cmath>
 #include <numeric>
 
-#include "common/random.h"
-#include "launch/calibrate/stopwatch.h"
 #include "launch/prediction/machine_of_run.h"
 
 namespace rowhouse {
 namespace {
 
-std::vector<void (*)(KernelRegistry&)>& KernelAdders() {
-  static std::vector<void (*)(KernelRegistry&)> adders;
-  return adders;
+using DeclareKernels = std::vector<KernelDeclaration> (*)();
+
+std::vector<DeclareKernels>& Declarers() {
+  static std::vector<DeclareKernels> declarers;
+  return declarers;
 }
 
 // Of the fastest part of them, at least one.
@@ -28,41 +28,20 @@ double MeanOfFastest(std::vector<double> samples, double part) {
 
 }  // namespace
 
-bool AddMeasuredKernels(void (*add)(KernelRegistry& kernels)) {
-  KernelAdders().push_back(add);
+bool AddMeasuredKernels(DeclareKernels declare) {
+  Declarers().push_back(declare);
   return true;
 }
 
-KernelRegistry& MeasuredKernels() {
-  static KernelRegistry& registry = *[] {
-    auto* kernels = new KernelRegistry("kernel");
-    for (const auto add : KernelAdders()) add(*kernels);
+const std::map<std::string, KernelDeclaration>& MeasuredKernels() {
+  static const auto& all = *[] {
+    auto* kernels = new std::map<std::string, KernelDeclaration>;
+    for (const DeclareKernels declare : Declarers()) {
+      for (KernelDeclaration& kernel : declare()) kernels->emplace(kernel.name, std::move(kernel));
+    }
     return kernels;
   }();
-  return registry;
-}
-
-EmbeddingTables MeasuredTables(size_t count, uint64_t rows, uint32_t dim,
-                               const std::string& optimizer, const std::string& pooling_sum) {
-  std::vector<LogicalTable> tables(count);
-  for (size_t t = 0; t < count; ++t) {
-    tables[t].name = "table" + std::to_string(t);
-    tables[t].rows = rows;
-    tables[t].dim = dim;
-    tables[t].optimizer = optimizer;
-    tables[t].pooling_sum = pooling_sum;
-  }
-  return EmbeddingTables::Make(tables).value();
-}
-
-void FillBags(size_t samples, size_t bag_length, uint64_t rows, uint64_t key, Bags* bags) {
-  bags->clear();
-  bags->ids.reserve(samples * bag_length);
-  SplitMix64 bits(key);
-  for (size_t s = 0; s < samples; ++s) {
-    for (size_t i = 0; i < bag_length; ++i) bags->ids.push_back(bits.Next() % rows);
-    bags->EndBag();
-  }
+  return all;
 }
 
 double Percentile(std::vector<double> samples, double share) {
@@ -96,17 +75,6 @@ double PointSamples::spread() const {
   for (const std::vector<double>& pass : of_pass) all.insert(all.end(), pass.begin(), pass.end());
   const double median = Percentile(all, 0.5);
   return median > 0 ? (Percentile(all, 0.9) - Percentile(all, 0.1)) / median : 0;
-}
-
-Status SamplePoint(MeasuredKernel& kernel, int pass, double ms,
-                   std::vector<PointSamples>* samples) {
-  const Stopwatch stopwatch;
-  const int most = kernel.most_samples();
-  for (int i = 0; i < most && (i < kMinSamples || stopwatch.Ns() < ms * 1e6); ++i) {
-    ASSIGN_OR_RETURN(const std::vector<double> ns, kernel.Measure());
-    for (size_t figure = 0; figure < ns.size(); ++figure) (*samples)[figure].Add(pass, ns[figure]);
-  }
-  return OkStatus();
 }
 
 std::vector<std::vector<double>> PointsOf(std::span<const KernelAxis> grid) {

@@ -11,37 +11,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "common/registry.h"
+#include "common/register_member.h"
 #include "common/status.h"
 #include "sharding/lab/cost/kernel_table.h"
-#include "sharding/tables/embedding_tables.h"
-#include "worker/data/batch.h"
 
 namespace rowhouse {
 
 class MeasuredKernel {
  public:
   virtual ~MeasuredKernel() = default;
-
-  // Names of the tables that it fills, at least one.
-  virtual std::vector<std::string> figures() const = 0;
-  virtual std::vector<KernelAxis> grid() const = 0;
-  // Sizes to judge predictions at; none is a point of the grid.
-  virtual std::vector<std::vector<double>> held_out() const { return {}; }
-  // What each figure is judged as: "lookup forward", "update", "fully connected", "interaction",
-  // "pull", "push", "allreduce"; or "": it is not. Empty: none is.
-  virtual std::vector<std::string> judged_as() const { return {}; }
-
-  // How many times as long as other kernels its points are to be sampled: threads that wake each
-  // other take one time or another, and only a mean of many says what they take.
-  virtual double patience() const { return 1; }
-  // How often Measure gives a new sample after a Prepare.
-  virtual int most_samples() const { return 120; }
 
   // Prepares for sizes, one an axis, and frees what was prepared before. kUnavailable: this host
   // cannot measure the kernel, and why.
@@ -51,26 +36,36 @@ class MeasuredKernel {
   virtual Result<std::vector<double>> Measure() = 0;
 };
 
-struct KernelOptions {};
-using KernelRegistry = Registry<MeasuredKernel, KernelOptions>;
+struct KernelDeclaration {
+  std::string name;
+  std::vector<std::string> figures = {name};  // names of the tables that it fills
+  std::vector<KernelAxis> grid;
+  // Sizes to judge predictions at; none is a point of the grid.
+  std::vector<std::vector<double>> held_out = {};
+  // What each figure is judged as: "lookup forward", "update", "fully connected", "interaction",
+  // "pull", "push", "allreduce"; or "": it is not. Empty: none is.
+  std::vector<std::string> judged_as = {};
+  // How many times as long as other kernels its points are to be sampled: threads that wake each
+  // other take one time or another, and only a mean of many says what they take.
+  double patience = 1;
+  // How often Measure gives a new sample after a Prepare.
+  int max_samples = 120;
+  std::function<std::unique_ptr<MeasuredKernel>()> make;
+};
 
-// A file of kernels registers, at namespace scope, a function that adds its kernels: it is called
-// when main has begun, so that it may ask other registries for their members and add a kernel for
-// each of them.
-bool AddMeasuredKernels(void (*add)(KernelRegistry& kernels));
+// For `make`.
+template <typename Kernel, typename... Args>
+std::function<std::unique_ptr<MeasuredKernel>()> Makes(const Args&... args) {
+  return [=] { return std::make_unique<Kernel>(args...); };
+}
 
-KernelRegistry& MeasuredKernels();
+// A file of kernels registers, at namespace scope, a function that declares its kernels: it is
+// called when main has begun, so that it may ask other registries for their members and declare a
+// kernel for each of them.
+bool AddMeasuredKernels(std::vector<KernelDeclaration> (*declare)());
 
-// For kernels: tables of a model that has nothing but what is measured, ids, and grids.
-// Threads: pure functions.
-
-// `count` equal plain tables with pooling sum.
-EmbeddingTables MeasuredTables(size_t count, uint64_t rows, uint32_t dim,
-                               const std::string& optimizer = "sgd",
-                               const std::string& pooling_sum = "bag_order");
-
-// Evenly spread ids; the same for the same key.
-void FillBags(size_t samples, size_t bag_length, uint64_t rows, uint64_t key, Bags* bags);
+// By name.
+const std::map<std::string, KernelDeclaration>& MeasuredKernels();
 
 inline size_t SizeOf(double size) { return static_cast<size_t>(size + 0.5); }
 
@@ -93,9 +88,6 @@ struct PointSamples {
   double ns() const;
   double spread() const;  // (90th - 10th percentile) / median, of all samples
 };
-
-// Measures a prepared kernel for about `ms`; samples[figure] gets the pass's samples.
-Status SamplePoint(MeasuredKernel& kernel, int pass, double ms, std::vector<PointSamples>* samples);
 
 // All points of a grid, the last axis fastest.
 std::vector<std::vector<double>> PointsOf(std::span<const KernelAxis> grid);

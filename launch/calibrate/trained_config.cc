@@ -1,29 +1,20 @@
 #include "launch/calibrate/trained_config.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "common/durable_file.h"
 #include "launch/bench/child_run.h"
+#include "launch/prediction/machine_of_run.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/prediction/workload_of_run.h"
-#include "launch/run/temporary_rows.h"
 #include "launch/settings/yaml_config.h"
 
 namespace rowhouse {
-namespace {
-
-constexpr std::chrono::seconds kDeadline(120);
-
-}  // namespace
-
 std::string TrainedConfig::Yaml() const {
-  std::string all_rows;
-  for (uint32_t t = 0; t < tables; ++t) all_rows += fmt::format("{}{}", t > 0 ? ", " : "", rows);
+  const std::string all_rows =
+      fmt::format("{}", fmt::join(std::vector<uint64_t>(tables, rows), ", "));
   return fmt::format(
       "model:\n"
       "  arch_mlp_bot: [{0}, {1}]\n"
@@ -81,11 +72,11 @@ double MeasuredStep::SteadyPhase(const std::string& name) const {
   return std::clamp(found->second - (sum - ms), 0.0, found->second);
 }
 
-Result<MeasuredStep> MeasuredStepOf(const std::string& report) try {
-  const nlohmann::json prediction = nlohmann::json::parse(report).at("prediction");
+Result<MeasuredStep> MeasuredStepOf(const nlohmann::json& report) try {
+  const nlohmann::json& prediction = report.at("prediction");
   MeasuredStep step{.ms = prediction.at("step_ms").at("actual"),
                     .wire_bytes = prediction.at("wire_bytes_per_step").at("actual")};
-  const nlohmann::json hit_rate = prediction.at("hit_rate").at("actual");
+  const nlohmann::json& hit_rate = prediction.at("hit_rate").at("actual");
   if (!hit_rate.is_null()) step.hit_rate = hit_rate;
   for (const nlohmann::json& node : prediction.at("ps_nodes")) {
     step.rows_pulled.push_back(node.at("rows_pulled").at("actual"));
@@ -99,23 +90,107 @@ Result<MeasuredStep> MeasuredStepOf(const std::string& report) try {
 }
 
 Result<MeasuredStep> TrainOnce(const TrainedConfig& config) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, MakeTemporaryRows());
-  const std::string yaml = directory->path() + "/config.yaml";
-  const std::string report = directory->path() + "/report.json";
-  RETURN_IF_ERROR(WriteFileDurably(yaml, config.Yaml()));
-  ASSIGN_OR_RETURN(const CommandOutput ran,
-                   RunUnderMpirun(static_cast<int>(config.ps + config.workers),
-                                  {"train", "--config=" + yaml, fmt::format("--ps={}", config.ps),
-                                   "--report=" + report, "--calibration=typical"},
-                                  kDeadline));
-  if (ran.exit_code != 0) {
-    return MakeStatus(StatusCode::kInternal, "{}: exit code {}: {}", config.name, ran.exit_code,
-                      ran.err);
+  const Result<nlohmann::json> report =
+      TrainInChild({.yaml = config.Yaml(),
+                    .flags = {fmt::format("--ps={}", config.ps), "--calibration=typical"},
+                    .ranks = static_cast<int>(config.ps + config.workers)});
+  if (!report.ok()) return report.status().Annotate(config.name);
+  return MeasuredStepOf(report.value());
+}
+
+// ---- Reference runs
+// ------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double kMinFactor = 0.3, kMaxFactor = 8;
+
+// Calls `use` with each phase whose kernels the model multiplies by a factor: those of the
+// allreduce are measured by themselves.
+template <typename Use>
+void ForEachFittedPhase(const Use& use) {
+  ForEachPredictedPhase([&](const NamedStepPhase& phase) {
+    if (phase.group != PhaseGroup::kAllreduce) use(phase);
+  });
+}
+
+Result<std::vector<StepPhases>> Predict(const std::vector<ReferenceRun>& runs, Machine machine,
+                                        double factor) {
+  ForEachFittedPhase([&](const NamedStepPhase& phase) {
+    machine.constants[InStep::ConstantOf(phase)] = {.value = factor, .unit = "", .spread = 0};
+  });
+  std::vector<StepPhases> phases;
+  for (const ReferenceRun& run : runs) {
+    ASSIGN_OR_RETURN(const StepCost cost, PredictConfig(run.config, machine));
+    phases.push_back(cost.phases);
   }
-  std::ifstream file(report);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return MeasuredStepOf(text.str());
+  return phases;
+}
+
+}  // namespace
+
+std::vector<TrainedConfig> ReferenceConfigs() {
+  return {
+      {.name = "reference: rows",
+       .steps = 500,
+       .tables = 10,
+       .rows = 60'000,
+       .dim = 24,
+       .bottom_mlp = "13, 96",
+       .top_mlp = "128, 1",
+       .batch = 1536},
+      {.name = "reference: bags on 2 PS nodes",
+       .ps = 2,
+       .steps = 400,
+       .tables = 6,
+       .dim = 16,
+       .bag_length = 8,
+       .batch = 768,
+       .strategy = "table_wise_lpt"},
+      {.name = "reference: products",
+       .steps = 400,
+       .tables = 5,
+       .dim = 48,
+       .bottom_mlp = "13, 256",
+       .top_mlp = "384, 128, 1",
+       .batch = 1024},
+  };
+}
+
+Result<std::vector<ReferenceRun>> TrainReferences(
+    const std::function<Status(const std::string& name)>& on_run) {
+  std::vector<ReferenceRun> runs;
+  for (const TrainedConfig& config : ReferenceConfigs()) {
+    RETURN_IF_ERROR(on_run(config.name));
+    ASSIGN_OR_RETURN(MeasuredStep step, TrainOnce(config));
+    runs.push_back({config, std::move(step)});
+  }
+  return runs;
+}
+
+// The model is linear in each factor: base + factor x slope.
+Status FitInStep(const std::vector<ReferenceRun>& runs, Machine* machine) {
+  const Machine typical = WithTypicalInStep(*machine);  // in what is not fitted
+  ASSIGN_OR_RETURN(const std::vector<StepPhases> once, Predict(runs, typical, 1));
+  ASSIGN_OR_RETURN(const std::vector<StepPhases> twice, Predict(runs, typical, 2));
+  ForEachFittedPhase([&](const NamedStepPhase& phase) {
+    double slopes = 0, rest = 0, least = kMaxFactor, most = kMinFactor;
+    for (size_t r = 0; r < runs.size(); ++r) {
+      const double slope = twice[r].*phase.value - once[r].*phase.value;
+      const double base = once[r].*phase.value - slope;
+      if (slope <= 0) continue;
+      const double measured = runs[r].step.SteadyPhase(phase.name);
+      slopes += slope;
+      rest += measured - base;
+      least = std::min(least, (measured - base) / slope);
+      most = std::max(most, (measured - base) / slope);
+    }
+    if (slopes <= 0) return;
+    const double factor = std::clamp(rest / slopes, kMinFactor, kMaxFactor);
+    machine->constants[InStep::ConstantOf(phase)] = {
+        .value = factor, .unit = "times", .spread = (most - least) / factor};
+  });
+  return OkStatus();
 }
 
 }  // namespace rowhouse

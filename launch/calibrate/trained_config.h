@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -66,6 +68,29 @@ struct MeasuredStep {
 Result<MeasuredStep> TrainOnce(const TrainedConfig& config);
 
 // Of a report.json. kInternal, naming what is missing.
-Result<MeasuredStep> MeasuredStepOf(const std::string& report);
+Result<MeasuredStep> MeasuredStepOf(const nlohmann::json& report);
+
+// Reference runs: a few small models, none of those that are judged, trained for real to see how a
+// step differs from its kernels, and how fast the machine is now.
+//
+// A kernel takes longer inside a step than when it is measured again and again: other phases have
+// filled the processor's caches, and threads were asleep. The cost model multiplies each phase by a
+// factor (InStep of sharding/lab/cost/machine.h); FitInStep makes them the constants "in_step_<phase>" of the
+// machine. The model's own factors, for machines that were not calibrated, were fitted to
+// the judged configurations (docs/cost_model.md); these here are not.
+struct ReferenceRun {
+  TrainedConfig config;
+  MeasuredStep step;
+};
+
+std::vector<TrainedConfig> ReferenceConfigs();
+
+// Trains them once. `on_run`: called before each; an error ends it.
+Result<std::vector<ReferenceRun>> TrainReferences(
+    const std::function<Status(const std::string& name)>& on_run);
+
+// Fits the factor of each phase, so that the phase's times over all runs sum up to what was
+// measured. Requires runs of one worker.
+Status FitInStep(const std::vector<ReferenceRun>& runs, Machine* machine);
 
 }  // namespace rowhouse

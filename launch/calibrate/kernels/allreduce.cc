@@ -9,11 +9,11 @@
 #include <optional>
 
 #include "common/json_text.h"
-#include "launch/bench/bench_command.h"
+#include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
-#include "launch/calibrate/bound_cores.h"
+#include "launch/bench/stopwatch.h"
+#include "launch/calibrate/local_shards.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/stopwatch.h"
 #include "launch/hosts/cluster.h"
 
 namespace rowhouse {
@@ -63,26 +63,10 @@ Status RunRanks(const CommandLine&, const Settings&) {
   return OkStatus();
 }
 
-REGISTER_MEMBER(AddBenchCommand({.name = kRanksCommand,
-                                 .note = {"ranks of the calibration", ""},
-                                 .run = &RunRanks,
-                                 .is_hidden = true}));
+REGISTER_MEMBER(AddBench({.name = kRanksCommand, .is_hidden = true, .run = &RunRanks}));
 
 class Allreduce final : public MeasuredKernel {
  public:
-  explicit Allreduce(const KernelOptions&) {}
-  std::vector<std::string> figures() const override { return {"allreduce"}; }
-  std::vector<KernelAxis> grid() const override {
-    return {{"workers", {2, 3}}, {"floats", {std::begin(kSizes), std::end(kSizes)}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    std::vector<std::vector<double>> points;
-    for (const size_t floats : kHeldOut) points.push_back({2, static_cast<double>(floats)});
-    return points;
-  }
-  std::vector<std::string> judged_as() const override { return {"allreduce"}; }
-  int most_samples() const override { return kMpiruns * kRounds; }
-
   Status Prepare(std::span<const double> sizes) override {
     const auto workers = static_cast<int>(SizeOf(sizes[0]));
     const size_t size = SizeOf(sizes[1]);
@@ -125,8 +109,17 @@ class Allreduce final : public MeasuredKernel {
   std::map<std::pair<int, bool>, Samples> samples_;  // by workers, and whether of the grid
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  kernels.Add<Allreduce>("allreduce");
+REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
+  std::vector<std::vector<double>> held_out;
+  for (const size_t floats : kHeldOut) held_out.push_back({2, static_cast<double>(floats)});
+  return {
+      {.name = "allreduce",
+       .grid = {{"workers", {2, 3}}, {"floats", {std::begin(kSizes), std::end(kSizes)}}},
+       .held_out = held_out,
+       .judged_as = {"allreduce"},
+       .max_samples = kMpiruns * kRounds,
+       .make = Makes<Allreduce>()},
+  };
 }));
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <dnnl.hpp>
 #include <unordered_map>
 
+#include "launch/bench/stopwatch.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/stopwatch.h"
 
 namespace rowhouse {
 namespace {
@@ -14,12 +14,7 @@ using dnnl::memory;
 
 class Bf16 final : public MeasuredKernel {
  public:
-  explicit Bf16(const KernelOptions&) : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
-  std::vector<std::string> figures() const override { return {"fully_connected_bf16"}; }
-  std::vector<KernelAxis> grid() const override {
-    return {
-        {"samples", {16, 128, 1024}}, {"inputs", {16, 128, 1024}}, {"outputs", {16, 128, 1024}}};
-  }
+  Bf16() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
   Status Prepare(std::span<const double> sizes) override try {
     const auto samples = static_cast<memory::dim>(sizes[0]);
@@ -54,8 +49,14 @@ class Bf16 final : public MeasuredKernel {
   std::unordered_map<int, memory> matrices_;
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  kernels.Add<Bf16>("fully_connected_bf16");
+REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
+  return {
+      {.name = "fully_connected_bf16",
+       .grid = {{"samples", {16, 128, 1024}},
+                {"inputs", {16, 128, 1024}},
+                {"outputs", {16, 128, 1024}}},
+       .make = Makes<Bf16>()},
+  };
 }));
 
 }  // namespace

@@ -3,8 +3,8 @@
 // spreads them by a law.
 #include <algorithm>
 
+#include "launch/bench/stopwatch.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/stopwatch.h"
 #include "worker/data/dataset.h"
 
 namespace rowhouse {
@@ -13,13 +13,6 @@ namespace {
 class Data final : public MeasuredKernel {
  public:
   Data(std::string source, bool is_uniform) : source_(std::move(source)), is_uniform_(is_uniform) {}
-  static std::string NameOf(const std::string& source, bool is_uniform) {
-    return "data_" + source + (is_uniform ? "_uniform" : "");
-  }
-  std::vector<std::string> figures() const override { return {NameOf(source_, is_uniform_)}; }
-  std::vector<KernelAxis> grid() const override {
-    return {{"samples", {1, 64, 1024, 4096}}, {"ids", {1, 8, 26, 260}}};
-  }
 
   Status Prepare(std::span<const double> sizes) override {
     samples_ = SizeOf(sizes[0]);
@@ -53,19 +46,19 @@ class Data final : public MeasuredKernel {
   Batch batch_;
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
+REGISTER_MEMBER(AddMeasuredKernels([] {
+  std::vector<KernelDeclaration> kernels;
   for (const std::string& source : Datasets().Names()) {
     const DatasetDeclaration& declaration = DeclarationOfDataset(source);
     if (!declaration.is_generated) continue;
     for (const bool is_uniform : {false, true}) {
       if (is_uniform && declaration.zipf_exponent == nullptr) continue;
-      kernels.Add(
-          Data::NameOf(source, is_uniform),
-          [=](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
-            return std::unique_ptr<MeasuredKernel>(std::make_unique<Data>(source, is_uniform));
-          });
+      kernels.push_back({.name = "data_" + source + (is_uniform ? "_uniform" : ""),
+                         .grid = {{"samples", {1, 64, 1024, 4096}}, {"ids", {1, 8, 26, 260}}},
+                         .make = Makes<Data>(source, is_uniform)});
     }
   }
+  return kernels;
 }));
 
 }  // namespace

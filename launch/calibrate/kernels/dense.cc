@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "common/kernels/finite.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/stopwatch.h"
 #include "worker/dense/dense_optimizer.h"
 #include "worker/dense/interaction.h"
 #include "worker/dense/linear_layer.h"
@@ -20,23 +20,6 @@ constexpr size_t kLayers = 4;
 
 class FullyConnected final : public MeasuredKernel {
  public:
-  explicit FullyConnected(const KernelOptions&) {}
-  std::vector<std::string> figures() const override {
-    return {"fully_connected_forward", "fully_connected_backward"};
-  }
-  std::vector<KernelAxis> grid() const override {
-    return {{"samples", {1, 16, 64, 256, 1024, 4096}},
-            {"inputs", {4, 16, 64, 128, 256, 512, 1024}},
-            {"outputs", {1, 4, 16, 64, 128, 256, 512, 1024}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    return {{128, 13, 512}, {128, 367, 256},  {512, 512, 192},  {512, 32, 96},   {2048, 13, 64},
-            {2048, 96, 1},  {2048, 200, 200}, {1500, 300, 700}, {100, 700, 300}, {3000, 48, 32}};
-  }
-  std::vector<std::string> judged_as() const override {
-    return {"fully connected", "fully connected"};
-  }
-
   Status Prepare(std::span<const double> sizes) override {
     samples_ = SizeOf(sizes[0]);
     in_ = SizeOf(sizes[1]);
@@ -85,22 +68,7 @@ class FullyConnected final : public MeasuredKernel {
 
 class InteractionKernel final : public MeasuredKernel {
  public:
-  explicit InteractionKernel(const std::string& name)
-      : name_(name), is_costly_(Interactions().DeclarationOf(name).multiplies_matrices) {}
-  std::vector<std::string> figures() const override { return {"interaction_" + name_}; }
-  std::vector<KernelAxis> grid() const override {
-    if (is_costly_) {
-      return {{"samples", {16, 256, 2048}}, {"vectors", {2, 8, 27}}, {"width", {8, 32, 64}}};
-    }
-    return {{"samples", {1, 16, 128, 1024, 4096}},
-            {"vectors", {2, 4, 9, 16, 27, 48}},
-            {"width", {4, 16, 32, 64, 128}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    if (is_costly_) return {{128, 4, 16}, {1000, 16, 16}};
-    return {{64, 27, 16}, {512, 9, 24}, {2048, 14, 32}, {2048, 27, 48}, {700, 5, 100}};
-  }
-  std::vector<std::string> judged_as() const override { return {"interaction"}; }
+  explicit InteractionKernel(std::string name) : name_(std::move(name)) {}
 
   Status Prepare(std::span<const double> sizes) override {
     samples_ = SizeOf(sizes[0]);
@@ -135,7 +103,6 @@ class InteractionKernel final : public MeasuredKernel {
 
  private:
   const std::string name_;
-  const bool is_costly_;
   size_t samples_ = 0;
   std::unique_ptr<DenseParameters> dense_;
   std::unique_ptr<MatrixProducts> products_;
@@ -149,14 +116,6 @@ class InteractionKernel final : public MeasuredKernel {
 class DenseUpdate final : public MeasuredKernel {
  public:
   explicit DenseUpdate(std::string optimizer) : optimizer_(std::move(optimizer)) {}
-  std::vector<std::string> figures() const override { return {"dense_update_" + optimizer_}; }
-  std::vector<KernelAxis> grid() const override {
-    return {{"floats", {100, 3000, 30'000, 300'000, 1'000'000, 4'000'000}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    return {{10'000}, {100'000}, {600'000}};
-  }
-  std::vector<std::string> judged_as() const override { return {"update"}; }
 
   Status Prepare(std::span<const double> sizes) override {
     DenseOptimizerOptions options;
@@ -184,21 +143,51 @@ class DenseUpdate final : public MeasuredKernel {
   uint64_t step_ = 0;
 };
 
-template <typename Kernel>
-void AddEach(const std::string& prefix, const std::vector<std::string>& members,
-             KernelRegistry* kernels) {
-  for (const std::string& member : members) {
-    kernels->Add(prefix + member,
-                 [member](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
-                   return std::unique_ptr<MeasuredKernel>(std::make_unique<Kernel>(member));
-                 });
+KernelDeclaration InteractionNamed(const std::string& name) {
+  KernelDeclaration kernel{
+      .name = "interaction_" + name,
+      .grid = {{"samples", {1, 16, 128, 1024, 4096}},
+               {"vectors", {2, 4, 9, 16, 27, 48}},
+               {"width", {4, 16, 32, 64, 128}}},
+      .held_out = {{64, 27, 16}, {512, 9, 24}, {2048, 14, 32}, {2048, 27, 48}, {700, 5, 100}},
+      .judged_as = {"interaction"},
+      .make = Makes<InteractionKernel>(name)};
+  if (Interactions().DeclarationOf(name).multiplies_matrices) {  // It takes long.
+    kernel.grid = {{"samples", {16, 256, 2048}}, {"vectors", {2, 8, 27}}, {"width", {8, 32, 64}}};
+    kernel.held_out = {{128, 4, 16}, {1000, 16, 16}};
   }
+  return kernel;
 }
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  kernels.Add<FullyConnected>("fully_connected");
-  AddEach<InteractionKernel>("interaction_", Interactions().Names(), &kernels);
-  AddEach<DenseUpdate>("dense_update_", DenseOptimizers().Names(), &kernels);
+REGISTER_MEMBER(AddMeasuredKernels([] {
+  std::vector<KernelDeclaration> kernels = {
+      {.name = "fully_connected",
+       .figures = {"fully_connected_forward", "fully_connected_backward"},
+       .grid = {{"samples", {1, 16, 64, 256, 1024, 4096}},
+                {"inputs", {4, 16, 64, 128, 256, 512, 1024}},
+                {"outputs", {1, 4, 16, 64, 128, 256, 512, 1024}}},
+       .held_out = {{128, 13, 512},
+                    {128, 367, 256},
+                    {512, 512, 192},
+                    {512, 32, 96},
+                    {2048, 13, 64},
+                    {2048, 96, 1},
+                    {2048, 200, 200},
+                    {1500, 300, 700},
+                    {100, 700, 300},
+                    {3000, 48, 32}},
+       .judged_as = {"fully connected", "fully connected"},
+       .make = Makes<FullyConnected>()},
+  };
+  for (const std::string& name : Interactions().Names()) kernels.push_back(InteractionNamed(name));
+  for (const std::string& name : DenseOptimizers().Names()) {
+    kernels.push_back({.name = "dense_update_" + name,
+                       .grid = {{"floats", {100, 3000, 30'000, 300'000, 1'000'000, 4'000'000}}},
+                       .held_out = {{10'000}, {100'000}, {600'000}},
+                       .judged_as = {"update"},
+                       .make = Makes<DenseUpdate>(name)});
+  }
+  return kernels;
 }));
 
 }  // namespace

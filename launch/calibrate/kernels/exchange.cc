@@ -12,9 +12,9 @@
 #include <algorithm>
 
 #include "common/scatter.h"
+#include "launch/bench/measured_shard.h"
 #include "launch/calibrate/local_shards.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/measured_shard.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {
@@ -55,21 +55,6 @@ class StepsInTurn {
 
 class RowExchange final : public MeasuredKernel {
  public:
-  explicit RowExchange(const KernelOptions&) {}
-  std::vector<std::string> figures() const override {
-    return {"pull", "pull_worker", "pull_shard", "push", "push_worker", "push_shard"};
-  }
-  std::vector<KernelAxis> grid() const override {
-    return {{"rows", {16, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536}},
-            {"dim", {4, 16, 32, 64, 128}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    return {{128, 32},  {600, 8},    {1500, 24},  {2900, 16}, {2900, 100},
-            {5800, 48}, {12000, 64}, {23000, 24}, {46000, 16}};
-  }
-  std::vector<std::string> judged_as() const override { return {"pull", "", "", "push", "", ""}; }
-  double patience() const override { return 5; }
-
   Status Prepare(std::span<const double> sizes) override {
     shards_.reset();
     const auto dim = static_cast<uint32_t>(SizeOf(sizes[1]));
@@ -93,14 +78,6 @@ class RowExchange final : public MeasuredKernel {
 class Update final : public MeasuredKernel {
  public:
   explicit Update(std::string optimizer) : optimizer_(std::move(optimizer)) {}
-  std::vector<std::string> figures() const override { return {"update_" + optimizer_}; }
-  std::vector<KernelAxis> grid() const override {
-    return {{"rows", {1, 64, 512, 4096, 16384, 65536}}, {"dim", {4, 16, 64, 128}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    return {{200, 32}, {2000, 16}, {2000, 100}, {10'000, 32}, {40'000, 24}};
-  }
-  std::vector<std::string> judged_as() const override { return {"update"}; }
 
   Status Prepare(std::span<const double> sizes) override {
     shard_.reset();
@@ -125,14 +102,6 @@ class Update final : public MeasuredKernel {
 // Half of the rows are made before anything is measured, so that memory has been touched.
 class CachedRows final : public MeasuredKernel {
  public:
-  explicit CachedRows(const KernelOptions&) {}
-  std::vector<std::string> figures() const override {
-    return {"placed_pull", "placed_pull_new", "cached_pull", "cached_pull_new"};
-  }
-  std::vector<KernelAxis> grid() const override {
-    return {{"rows", {16, 512, 8192}}, {"dim", {4, 32, 128}}};
-  }
-
   Status Prepare(std::span<const double> sizes) override {
     rows_ = SizeOf(sizes[0]);
     dim_ = static_cast<uint32_t>(SizeOf(sizes[1]));
@@ -188,15 +157,38 @@ class CachedRows final : public MeasuredKernel {
   uint64_t steps_ = 0, step_ = 0;
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  kernels.Add<RowExchange>("exchange");
-  kernels.Add<CachedRows>("cached_rows");
+REGISTER_MEMBER(AddMeasuredKernels([] {
+  std::vector<KernelDeclaration> kernels = {
+      {.name = "exchange",
+       .figures = {"pull", "pull_worker", "pull_shard", "push", "push_worker", "push_shard"},
+       .grid = {{"rows", {16, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536}},
+                {"dim", {4, 16, 32, 64, 128}}},
+       .held_out = {{128, 32},
+                    {600, 8},
+                    {1500, 24},
+                    {2900, 16},
+                    {2900, 100},
+                    {5800, 48},
+                    {12000, 64},
+                    {23000, 24},
+                    {46000, 16}},
+       .judged_as = {"pull", "", "", "push", "", ""},
+       .patience = 5,
+       .make = Makes<RowExchange>()},
+      {.name = "cached_rows",
+       .figures = {"placed_pull", "placed_pull_new", "cached_pull", "cached_pull_new"},
+       .grid = {{"rows", {16, 512, 8192}}, {"dim", {4, 32, 128}}},
+       .make = Makes<CachedRows>()},
+  };
   for (const std::string& optimizer : Optimizers().Names()) {
-    kernels.Add("update_" + optimizer,
-                [optimizer](const KernelOptions&) -> Result<std::unique_ptr<MeasuredKernel>> {
-                  return std::unique_ptr<MeasuredKernel>(std::make_unique<Update>(optimizer));
-                });
+    kernels.push_back(
+        {.name = "update_" + optimizer,
+         .grid = {{"rows", {1, 64, 512, 4096, 16384, 65536}}, {"dim", {4, 16, 64, 128}}},
+         .held_out = {{200, 32}, {2000, 16}, {2000, 100}, {10'000, 32}, {40'000, 24}},
+         .judged_as = {"update"},
+         .make = Makes<Update>(optimizer)});
   }
+  return kernels;
 }));
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include <algorithm>
 
 #include "common/kernels/finite.h"
+#include "launch/bench/measured_shard.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/stopwatch.h"
 #include "worker/embedding/embedding.h"
 
 namespace rowhouse {
@@ -20,13 +21,6 @@ constexpr size_t kMaxBytes = size_t{64} << 20;  // of rows; of long bags there a
 
 class Merge final : public MeasuredKernel {
  public:
-  explicit Merge(const KernelOptions&) {}
-  std::vector<std::string> figures() const override { return {"merge"}; }
-  std::vector<KernelAxis> grid() const override {
-    return {{"lookups", {1, 64, 512, 4096, 32768, 131072}},
-            {"table_rows", {10, 1000, 30'000, 1'000'000, 100'000'000}}};
-  }
-
   Status Prepare(std::span<const double> sizes) override {
     const auto rows = static_cast<uint64_t>(sizes[1]);
     const EmbeddingTables tables = MeasuredTables(kFeatures, rows, 1);
@@ -49,21 +43,6 @@ class Merge final : public MeasuredKernel {
 
 class Lookup final : public MeasuredKernel {
  public:
-  explicit Lookup(const KernelOptions&) {}
-  std::vector<std::string> figures() const override {
-    return {"lookup_forward", "lookup_backward"};
-  }
-  std::vector<KernelAxis> grid() const override {
-    return {{"samples", {1, 32, 256, 1024, 4096}},
-            {"bag_length", {1, 4, 16, 64}},
-            {"dim", {4, 16, 64, 128}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    return {{128, 1, 16},   {1000, 1, 32}, {1000, 10, 16}, {4096, 1, 32},
-            {4096, 10, 32}, {500, 50, 64}, {3000, 2, 100}, {3500, 30, 16}};
-  }
-  std::vector<std::string> judged_as() const override { return {"lookup forward", ""}; }
-
   Status Prepare(std::span<const double> sizes) override {
     const size_t samples = SizeOf(sizes[0]);
     const auto dim = static_cast<uint32_t>(SizeOf(sizes[2]));
@@ -105,12 +84,6 @@ class Lookup final : public MeasuredKernel {
 
 class RowGradients final : public MeasuredKernel {
  public:
-  explicit RowGradients(const KernelOptions&) {}
-  std::vector<std::string> figures() const override { return {"row_gradients"}; }
-  std::vector<KernelAxis> grid() const override {
-    return {{"rows", {1, 64, 1024, 16384, 131072}}, {"dim", {4, 16, 64, 128}}};
-  }
-
   Status Prepare(std::span<const double> sizes) override {
     batch_.dim = static_cast<uint32_t>(SizeOf(sizes[1]));
     size_ = SizeOf(sizes[0]) * batch_.dim;
@@ -128,10 +101,31 @@ class RowGradients final : public MeasuredKernel {
   size_t size_ = 0;
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  kernels.Add<Merge>("merge");
-  kernels.Add<Lookup>("lookup");
-  kernels.Add<RowGradients>("row_gradients");
+REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
+  return {
+      {.name = "merge",
+       .grid = {{"lookups", {1, 64, 512, 4096, 32768, 131072}},
+                {"table_rows", {10, 1000, 30'000, 1'000'000, 100'000'000}}},
+       .make = Makes<Merge>()},
+      {.name = "lookup",
+       .figures = {"lookup_forward", "lookup_backward"},
+       .grid = {{"samples", {1, 32, 256, 1024, 4096}},
+                {"bag_length", {1, 4, 16, 64}},
+                {"dim", {4, 16, 64, 128}}},
+       .held_out = {{128, 1, 16},
+                    {1000, 1, 32},
+                    {1000, 10, 16},
+                    {4096, 1, 32},
+                    {4096, 10, 32},
+                    {500, 50, 64},
+                    {3000, 2, 100},
+                    {3500, 30, 16}},
+       .judged_as = {"lookup forward", ""},
+       .make = Makes<Lookup>()},
+      {.name = "row_gradients",
+       .grid = {{"rows", {1, 64, 1024, 16384, 131072}}, {"dim", {4, 16, 64, 128}}},
+       .make = Makes<RowGradients>()},
+  };
 }));
 
 }  // namespace

@@ -5,21 +5,15 @@
 #include <cstring>
 
 #include "common/random.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/stopwatch.h"
 
 namespace rowhouse {
 namespace {
 
 class Gather final : public MeasuredKernel {
  public:
-  explicit Gather(const KernelOptions&) {}
-  std::vector<std::string> figures() const override { return {"gather"}; }
-  std::vector<KernelAxis> grid() const override {
-    std::vector<double> tables;
-    for (double bytes = 64 << 10; bytes <= kMaxBytes; bytes *= 2) tables.push_back(bytes);
-    return {{"table_bytes", tables}, {"row_bytes", {64, 256, 1024}}};
-  }
+  static constexpr size_t kMaxBytes = size_t{256} << 20;
 
   Status Prepare(std::span<const double> sizes) override {
     if (table_.empty()) table_.assign(kMaxBytes, 'r');
@@ -46,14 +40,21 @@ class Gather final : public MeasuredKernel {
   }
 
  private:
-  static constexpr size_t kMaxBytes = size_t{256} << 20;
   static constexpr size_t kRows = 1024;
   std::vector<char> table_, out_;
   std::vector<size_t> places_;
   size_t row_bytes_ = 0, next_ = 0;
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) { kernels.Add<Gather>("gather"); }));
+REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
+  std::vector<double> tables;
+  for (double bytes = 64 << 10; bytes <= Gather::kMaxBytes; bytes *= 2) tables.push_back(bytes);
+  return {
+      {.name = "gather",
+       .grid = {{"table_bytes", tables}, {"row_bytes", {64, 256, 1024}}},
+       .make = Makes<Gather>()},
+  };
+}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -9,31 +9,20 @@
 #include <algorithm>
 
 #include "common/scatter.h"
+#include "launch/bench/measured_shard.h"
 #include "launch/calibrate/local_shards.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/measured_shard.h"
 #include "worker/embedding/embedding.h"
 
 namespace rowhouse {
 namespace {
 
-std::vector<double> Figures(const ExchangeNs& pull, const ExchangeNs& push) {
+std::vector<double> FiguresOf(const ExchangeNs& pull, const ExchangeNs& push) {
   return {pull.wall, pull.worker, pull.shards, push.wall, push.worker, push.shards};
 }
 
 class Tables final : public MeasuredKernel {
  public:
-  explicit Tables(const KernelOptions&) {}
-  std::vector<std::string> figures() const override {
-    return {"pull_tables", "pull_tables_worker", "pull_tables_shard",
-            "push_tables", "push_tables_worker", "push_tables_shard"};
-  }
-  std::vector<KernelAxis> grid() const override {
-    return {{"tables", {1, 8, 26, 100, 400}}, {"shards", {1, 2, 4}}};
-  }
-
-  double patience() const override { return 4; }
-
   Status Prepare(std::span<const double> sizes) override {
     shards_.reset();
     const size_t tables = SizeOf(sizes[0]), shards = SizeOf(sizes[1]);
@@ -56,7 +45,7 @@ class Tables final : public MeasuredKernel {
   Result<std::vector<double>> Measure() override {
     ASSIGN_OR_RETURN(const ExchangeNs pull, shards_->Pull(&batches_));
     ASSIGN_OR_RETURN(const ExchangeNs push, shards_->Push(&batches_));
-    return Figures(pull, push);
+    return FiguresOf(pull, push);
   }
 
  private:
@@ -68,23 +57,6 @@ class Tables final : public MeasuredKernel {
 
 class BagsOnShards final : public MeasuredKernel {
  public:
-  explicit BagsOnShards(const KernelOptions&) {}
-  std::vector<std::string> figures() const override {
-    return {"bags_pull",        "bags_pull_worker", "bags_pull_shard", "bags_push",
-            "bags_push_worker", "bags_push_shard",  "bags_update"};
-  }
-  std::vector<KernelAxis> grid() const override {
-    return {{"bags", {1, 256, 1024, 2048, 8192}}, {"bag_length", {1, 8, 32}}, {"dim", {4, 16, 64}}};
-  }
-  std::vector<std::vector<double>> held_out() const override {
-    return {{1024, 4, 16}, {1024, 16, 32}, {4096, 8, 24}, {512, 20, 64}};
-  }
-  std::vector<std::string> judged_as() const override {
-    return {"pull", "", "", "push", "", "", "update"};
-  }
-
-  double patience() const override { return 4; }
-
   Status Prepare(std::span<const double> sizes) override {
     shards_.reset();
     const size_t bags = SizeOf(sizes[0]), bag_length = SizeOf(sizes[1]);
@@ -109,7 +81,7 @@ class BagsOnShards final : public MeasuredKernel {
     ASSIGN_OR_RETURN(const ExchangeNs push, shards_->Push(&layer_->row_batches()));
     ASSIGN_OR_RETURN(const ShardStepNs alone,
                      alone_->Step(&layer_->row_batches(), &layer_->bag_batches()));
-    std::vector<double> ns = Figures(pull, push);
+    std::vector<double> ns = FiguresOf(pull, push);
     ns.push_back(alone.update);
     return ns;
   }
@@ -124,9 +96,25 @@ class BagsOnShards final : public MeasuredKernel {
   size_t next_ = 0;
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) {
-  kernels.Add<Tables>("tables");
-  kernels.Add<BagsOnShards>("bags");
+REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
+  return {
+      {.name = "tables",
+       .figures = {"pull_tables", "pull_tables_worker", "pull_tables_shard", "push_tables",
+                   "push_tables_worker", "push_tables_shard"},
+       .grid = {{"tables", {1, 8, 26, 100, 400}}, {"shards", {1, 2, 4}}},
+       .patience = 4,
+       .make = Makes<Tables>()},
+      {.name = "bags",
+       .figures = {"bags_pull", "bags_pull_worker", "bags_pull_shard", "bags_push",
+                   "bags_push_worker", "bags_push_shard", "bags_update"},
+       .grid = {{"bags", {1, 256, 1024, 2048, 8192}},
+                {"bag_length", {1, 8, 32}},
+                {"dim", {4, 16, 64}}},
+       .held_out = {{1024, 4, 16}, {1024, 16, 32}, {4096, 8, 24}, {512, 20, 64}},
+       .judged_as = {"pull", "", "", "push", "", "", "update"},
+       .patience = 4,
+       .make = Makes<BagsOnShards>()},
+  };
 }));
 
 }  // namespace

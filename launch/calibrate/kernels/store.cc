@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "common/scatter.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/stopwatch.h"
 #include "launch/run/temporary_rows.h"
 #include "ps/store/row_store.h"
 
@@ -14,12 +14,6 @@ namespace {
 
 class Store final : public MeasuredKernel {
  public:
-  explicit Store(const KernelOptions&) {}
-  std::vector<std::string> figures() const override { return {"multiget", "put"}; }
-  std::vector<KernelAxis> grid() const override {
-    return {{"rows", {1, 64, 1024, 8192}}, {"record_bytes", {48, 144, 528}}};
-  }
-
   Status Prepare(std::span<const double> sizes) override {
     const auto record_bytes = static_cast<uint32_t>(SizeOf(sizes[1]));
     if (record_bytes != slice_.record_bytes) RETURN_IF_ERROR(Fill(record_bytes));
@@ -70,7 +64,14 @@ class Store final : public MeasuredKernel {
   uint64_t turn_ = 0;
 };
 
-REGISTER_MEMBER(AddMeasuredKernels([](KernelRegistry& kernels) { kernels.Add<Store>("store"); }));
+REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
+  return {
+      {.name = "store",
+       .figures = {"multiget", "put"},
+       .grid = {{"rows", {1, 64, 1024, 8192}}, {"record_bytes", {48, 144, 528}}},
+       .make = Makes<Store>()},
+  };
+}));
 
 }  // namespace
 }  // namespace rowhouse

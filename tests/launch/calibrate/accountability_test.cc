@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/accountability/verdict.h"
-#include "launch/calibrate/reference_runs.h"
+#include "launch/calibrate/trained_config.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -29,9 +29,9 @@ TEST(AccountedConfigs, AreRunsThatTheModelCanPredict) {
   std::vector<TrainedConfig> configs = AccuracyConfigs();
   EXPECT_GE(configs.size(), 12u);
   for (const TrainedConfig& config : QuickConfigs()) configs.push_back(config);
-  for (const PlanContest& contest : PlanContests()) {
-    EXPECT_GE(contest.plans.size(), 3u) << contest.name;
-    configs.insert(configs.end(), contest.plans.begin(), contest.plans.end());
+  for (const RankingTest& test : RankingTests()) {
+    EXPECT_GE(test.plans.size(), 3u) << test.name;
+    configs.insert(configs.end(), test.plans.begin(), test.plans.end());
   }
   for (const TrainedConfig& config : configs) {
     ASSERT_OK(config.MakeSettings()) << config.name;
@@ -42,7 +42,7 @@ TEST(AccountedConfigs, AreRunsThatTheModelCanPredict) {
   }
 }
 
-TEST(AccountedConfigs, HaveEnoughContestsOfPlans) { EXPECT_GE(PlanContests().size(), 8u); }
+TEST(AccountedConfigs, HaveEnoughRankingTests) { EXPECT_GE(RankingTests().size(), 8u); }
 
 TEST(Verdict, LeavesUnsteadyAndCrowdedRunsOutOfTheErrorOfTime) {
   std::vector<AccountedRun> runs = {RunOf(11, 10), RunOf(30, 10), RunOf(40, 10)};
@@ -63,18 +63,18 @@ TEST(Verdict, NamesWhatIsMissed) {
   EXPECT_FALSE(TargetOf(targets, "GMAE of step time").is_met());
   EXPECT_FALSE(TargetOf(targets, "its largest error").is_met());
   EXPECT_TRUE(TargetOf(targets, "largest error of bytes").is_met());
-  EXPECT_THAT(AccountabilityText(all), HasSubstr("MISSED"));
+  EXPECT_THAT(FiguresAsText(AccountabilityFigures(all)), HasSubstr("MISSED"));
 }
 
-TEST(Verdict, OfAQuickLookSaysNothingOfTimes) {
+TEST(Verdict, OfAQuickRunSaysNothingOfTimes) {
   Accountability all;
   all.is_quick = true;
   all.runs = {RunOf(20, 10)};
   for (const Target& target : TargetsOf(all)) EXPECT_TRUE(target.is_met()) << target.name;
 }
 
-TEST(ContestOutcome, IsGoodWhenTheChosenPlanIsNearlyTheFastest) {
-  ContestOutcome outcome;
+TEST(RankingOutcome, IsGoodWhenTheChosenPlanIsNearlyTheFastest) {
+  RankingOutcome outcome;
   outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {10.4, 10.3, 30}},
                    {.name = "b", .predicted_ms = 10, .runs_ms = {10, 11, 9}},
                    {.name = "c", .predicted_ms = 20, .runs_ms = {20, 20, 20}}};
@@ -86,8 +86,8 @@ TEST(ContestOutcome, IsGoodWhenTheChosenPlanIsNearlyTheFastest) {
   EXPECT_FALSE(outcome.is_good());
 }
 
-TEST(ContestOutcome, WhatSlowsAWholeTurnDividesOut) {
-  ContestOutcome outcome;
+TEST(RankingOutcome, WhatSlowsAWholeTurnDividesOut) {
+  RankingOutcome outcome;
   outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {8, 8, 16, 16, 16}},
                    {.name = "b", .predicted_ms = 10, .runs_ms = {8.2, 8.2, 16.4, 16.4, 8.2}}};
   EXPECT_GT(outcome.plans[0].measured_ms(), 1.9 * outcome.plans[1].measured_ms());
@@ -95,32 +95,32 @@ TEST(ContestOutcome, WhatSlowsAWholeTurnDividesOut) {
   EXPECT_TRUE(outcome.is_good());
 }
 
-TEST(ContestOutcome, IsToldWhenRunsDifferByLessThanTheChoiceIsFromTheLimit) {
-  ContestOutcome outcome;
+TEST(RankingOutcome, IsCertainWhenRunsDifferByLessThanTheChoiceIsFromTheLimit) {
+  RankingOutcome outcome;
   outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {10.4, 10.4, 10.4, 10.4}},
                    {.name = "b", .predicted_ms = 10, .runs_ms = {10, 10, 10, 10}}};
   EXPECT_DOUBLE_EQ(outcome.error(), 0);
-  EXPECT_TRUE(outcome.is_told());
+  EXPECT_TRUE(outcome.is_certain());
   outcome.plans[1].runs_ms = {9.5, 9.8, 10.2, 10.5};
   EXPECT_GT(outcome.error(), 0.01);
-  EXPECT_FALSE(outcome.is_told());
+  EXPECT_FALSE(outcome.is_certain());
 }
 
-TEST(ContestOutcome, OfAChosenPlanThatIsTheFastestIsToldByTheSecondFastest) {
-  ContestOutcome outcome;
+TEST(RankingOutcome, OfAChosenPlanThatIsTheFastestIsCertainByTheSecondFastest) {
+  RankingOutcome outcome;
   outcome.plans = {{.name = "a", .predicted_ms = 9, .runs_ms = {9, 9.6, 10.4, 11}},
                    {.name = "b", .predicted_ms = 10, .runs_ms = {19, 20, 20, 21}},
                    {.name = "c", .predicted_ms = 11, .runs_ms = {30, 30, 30, 30}}};
   EXPECT_EQ(outcome.regret(), 1);
   EXPECT_EQ(outcome.rival().name, "b");
-  EXPECT_TRUE(outcome.is_told()) << "runs differ by less than a and b";
+  EXPECT_TRUE(outcome.is_certain()) << "runs differ by less than a and b";
   outcome.plans[1].runs_ms = {11, 10.4, 9.6, 9};
   EXPECT_TRUE(outcome.is_good());
-  EXPECT_FALSE(outcome.is_told()) << "b may well be 6 % faster";
+  EXPECT_FALSE(outcome.is_certain()) << "b may well be 6 % faster";
 }
 
-TEST(DriftMeter, WithoutAReferenceKnowsOfNone) {
-  DriftMeter meter(nullptr);
+TEST(SlowdownMeter, WithoutAReferenceKnowsOfNone) {
+  SlowdownMeter meter(nullptr);
   EXPECT_EQ(meter.Latest().value().memory, 1);
   EXPECT_EQ(meter.Measure().value().messages, 1);
 }
@@ -129,13 +129,13 @@ TEST(Verdict, OfTooFewConfigurationsIsMissedUnlessAPartWasAskedFor) {
   Accountability all;
   all.runs = {RunOf(10, 10)};
   EXPECT_FALSE(TargetOf(TargetsOf(all), "configurations that count").is_met());
-  EXPECT_FALSE(TargetOf(TargetsOf(all), "contests of plans").is_met());
+  EXPECT_FALSE(TargetOf(TargetsOf(all), "ranking tests of plans").is_met());
   all.is_part = true;
   for (const Target& target : TargetsOf(all)) EXPECT_TRUE(target.is_met()) << target.name;
 }
 
-TEST(AccountabilityToJson, HasNoErrorOfNothing) {
-  const nlohmann::ordered_json json = AccountabilityToJson(Accountability{});
+TEST(AccountabilityFigures, HasNoErrorOfNothing) {
+  const nlohmann::ordered_json json = AccountabilityFigures(Accountability{}).json;
   EXPECT_TRUE(json.at("gmae").at("step_time").is_null());
   EXPECT_TRUE(json.at("p90").at("kernels").is_null());
 }
@@ -148,25 +148,25 @@ TEST(MeasuredStep, TakesTheFirstStepsOutOfThePull) {
   EXPECT_DOUBLE_EQ(step.SteadyPhase("push"), 0);
 }
 
-TEST(Drift, ScalesTheKernelsOfItsKind) {
+TEST(Slowdown, ScalesTheKernelsOfItsKind) {
   const Machine machine = Machine::Typical();
-  const Result<Machine> drifted = Drifted(machine, {.products = 2, .memory = 3, .messages = 5});
-  ASSERT_OK(drifted);
+  const Result<Machine> slowed = SlowedDown(machine, {.products = 2, .memory = 3, .messages = 5});
+  ASSERT_OK(slowed);
   const auto ratio = [&](const char* kernel, std::initializer_list<double> sizes) {
-    return drifted.value().Ns(kernel, sizes) / machine.Ns(kernel, sizes);
+    return slowed.value().Ns(kernel, sizes) / machine.Ns(kernel, sizes);
   };
   EXPECT_NEAR(ratio("fully_connected_forward", {128, 64, 64}), 2, 1e-9);
   EXPECT_NEAR(ratio("merge", {1000, 1000}), 3, 1e-9);
   EXPECT_NEAR(ratio("pull", {1000, 16}), 5, 1e-9);
 }
 
-TEST(Drift, IsTheRatioOfPhasesOfTheSameRun) {
+TEST(Slowdown, IsTheRatioOfPhasesOfTheSameRun) {
   const MeasuredStep then{.ms = 10, .phases = {{"mlp", 4}, {"pull", 5}, {"merge", 1}}};
   const MeasuredStep now{.ms = 15, .phases = {{"mlp", 8}, {"pull", 5}, {"merge", 2}}};
-  const Drift drift = Drift::Since(then, now);
-  EXPECT_NEAR(drift.products, 2, 1e-12);
-  EXPECT_NEAR(drift.messages, 1, 1e-12);
-  EXPECT_NEAR(drift.memory, 2, 1e-12);
+  const Slowdown slowdown = Slowdown::Since(then, now);
+  EXPECT_NEAR(slowdown.products, 2, 1e-12);
+  EXPECT_NEAR(slowdown.messages, 1, 1e-12);
+  EXPECT_NEAR(slowdown.memory, 2, 1e-12);
 }
 
 TEST(FitInStep, FindsTheFactorsThatStepsWereMadeWith) {
@@ -188,10 +188,10 @@ TEST(FitInStep, FindsTheFactorsThatStepsWereMadeWith) {
   EXPECT_NEAR(fitted.Constant("in_step_mlp"), 1.5, 0.01);
 }
 
-TEST(AccountabilityToJson, HasTheErrorsAndARowARun) {
+TEST(AccountabilityFigures, HasTheErrorsAndARowARun) {
   Accountability all;
   all.runs = {RunOf(11, 10), RunOf(9, 10)};
-  const nlohmann::ordered_json json = AccountabilityToJson(all);
+  const nlohmann::ordered_json json = AccountabilityFigures(all).json;
   EXPECT_EQ(json.at("configs"), 2);
   EXPECT_EQ(json.at("rows").size(), 2u);
   EXPECT_NEAR(json.at("gmae").at("step_time").get<double>(), 0.1, 0.001);
@@ -199,7 +199,7 @@ TEST(AccountabilityToJson, HasTheErrorsAndARowARun) {
 }
 
 TEST(MeasuredStepOf, SaysWhatAReportLacks) {
-  EXPECT_THAT(MeasuredStepOf("{}").status().message(), HasSubstr("prediction"));
+  EXPECT_THAT(MeasuredStepOf(nlohmann::json::object()).status().message(), HasSubstr("prediction"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Medians and spreads of samples in passes, and a calibration of a few kernels.
 #include "launch/calibrate/calibration.h"
 
-#include "launch/calibrate/constants.h"
+#include "launch/calibrate/measured_kernel.h"
 #include "launch/prediction/machine_of_run.h"
 #include "tests/testing/testing.h"
 
@@ -56,7 +56,7 @@ TEST(Calibrate, FillsTheTablesOfTheKernelsThatWereAskedFor) {
   EXPECT_FALSE(machine.host.empty());
   EXPECT_GE(machine.cores, 1u);
   EXPECT_TRUE(calibration.value().judged.empty());
-  EXPECT_THAT(CalibrationText(calibration.value()), HasSubstr("row_gradients"));
+  EXPECT_THAT(FiguresAsText(CalibrationFigures(calibration.value())), HasSubstr("row_gradients"));
 }
 
 TEST(Calibrate, JudgesAtHeldOutPointsAndAsManyOthers) {

@@ -10,14 +10,13 @@ namespace {
 
 class Kernels : public testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override { kernel_ = MeasuredKernels().Make(GetParam(), {}).value(); }
-  std::unique_ptr<MeasuredKernel> kernel_;
+  const KernelDeclaration& kernel_ = MeasuredKernels().at(GetParam());
 };
 
 TEST_P(Kernels, HaveHeldOutPointsWithinTheGridThatAreNotOfIt) {
-  const std::vector<KernelAxis> grid = kernel_->grid();
+  const std::vector<KernelAxis> grid = kernel_.grid;
   const std::vector<std::vector<double>> points = PointsOf(grid);
-  for (const std::vector<double>& point : kernel_->held_out()) {
+  for (const std::vector<double>& point : kernel_.held_out) {
     ASSERT_EQ(point.size(), grid.size());
     EXPECT_EQ(std::ranges::count(points, point), 0);
     for (size_t axis = 0; axis < grid.size(); ++axis) {
@@ -28,30 +27,37 @@ TEST_P(Kernels, HaveHeldOutPointsWithinTheGridThatAreNotOfIt) {
 }
 
 TEST_P(Kernels, JudgeEachFigureAsSomethingOrNone) {
-  const size_t judged = kernel_->judged_as().size();
-  EXPECT_TRUE(judged == 0 || judged == kernel_->figures().size());
-  EXPECT_EQ(judged > 0, !kernel_->held_out().empty());
+  const size_t judged = kernel_.judged_as.size();
+  EXPECT_TRUE(judged == 0 || judged == kernel_.figures.size());
+  EXPECT_EQ(judged > 0, !kernel_.held_out.empty());
 }
 
 TEST_P(Kernels, GiveATimeForEachFigure) {
   if (GetParam() == "allreduce") GTEST_SKIP() << "takes mpirun";
-  const std::vector<double> smallest = PointsOf(kernel_->grid()).front();
-  const Status prepared = kernel_->Prepare(smallest);
+  const std::vector<double> smallest = PointsOf(kernel_.grid).front();
+  const std::unique_ptr<MeasuredKernel> measured = kernel_.make();
+  const Status prepared = measured->Prepare(smallest);
   if (prepared.code() == StatusCode::kUnavailable) GTEST_SKIP() << prepared.message();
   ASSERT_OK(prepared);
-  const Result<std::vector<double>> ns = kernel_->Measure();
+  const Result<std::vector<double>> ns = measured->Measure();
   ASSERT_OK(ns);
-  EXPECT_EQ(ns.value().size(), kernel_->figures().size());
+  EXPECT_EQ(ns.value().size(), kernel_.figures.size());
   EXPECT_GT(ns.value()[0], 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(MeasuredKernels().Names()),
+std::vector<std::string> KernelNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, kernel] : MeasuredKernels()) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(KernelNames()),
                          [](const auto& name) { return name.param; });
 
 TEST(MeasuredKernels, FillTablesOfDifferentNames) {
   std::set<std::string> names;
-  for (const std::string& kernel : MeasuredKernels().Names()) {
-    for (const std::string& figure : MeasuredKernels().Make(kernel, {}).value()->figures()) {
+  for (const auto& [name, kernel] : MeasuredKernels()) {
+    for (const std::string& figure : kernel.figures) {
       EXPECT_TRUE(names.insert(figure).second) << figure;
     }
   }
@@ -60,9 +66,7 @@ TEST(MeasuredKernels, FillTablesOfDifferentNames) {
 // Thirty points or more that no table was made of, and as many that one was.
 TEST(MeasuredKernels, AreJudgedAtEnoughPoints) {
   size_t held_out = 0;
-  for (const std::string& name : MeasuredKernels().Names()) {
-    held_out += MeasuredKernels().Make(name, {}).value()->held_out().size();
-  }
+  for (const auto& [name, kernel] : MeasuredKernels()) held_out += kernel.held_out.size();
   EXPECT_GE(held_out, 30u);
 }
 

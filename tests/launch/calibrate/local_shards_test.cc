@@ -1,12 +1,17 @@
-// The shards that are measured do what shards do: a push changes what the next pull brings.
+// The shards that are measured do what shards do: a push changes what the next pull brings. A
+// thread that is bound runs on its core, and gets back the cores that it had.
 #include "launch/calibrate/local_shards.h"
 
+#include <thread>
+
+#include "launch/bench/measured_shard.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/calibrate/measured_shard.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
 namespace {
+
+using testing::ElementsAre;
 
 std::vector<RowBatch> SomeRows() {
   RowBatch batch{.table = TableId{0}, .dim = 4};
@@ -67,6 +72,25 @@ TEST(ShardAlone, AppliesAStepOfRows) {
   const std::vector<float> before = rows[0].values;
   ASSERT_OK(alone.value()->Step(&rows));
   EXPECT_NE(rows[0].values, before);
+}
+
+TEST(BoundToCore, HoldsForTheThreadAndThoseItStartsUntilItEnds) {
+  const std::vector<int> before = AllowedCores();
+  ASSERT_FALSE(before.empty());
+  {
+    const BoundToCore bound(before.back());
+    EXPECT_THAT(AllowedCores(), ElementsAre(before.back()));
+    std::vector<int> of_thread;
+    std::thread([&] { of_thread = AllowedCores(); }).join();
+    EXPECT_THAT(of_thread, ElementsAre(before.back()));
+  }
+  EXPECT_EQ(AllowedCores(), before);
+}
+
+TEST(BoundToCore, ThatIsNotThereChangesNothing) {
+  const std::vector<int> before = AllowedCores();
+  const BoundToCore bound(CPU_SETSIZE - 1);
+  EXPECT_EQ(AllowedCores(), before);
 }
 
 }  // namespace
