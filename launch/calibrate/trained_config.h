@@ -75,9 +75,9 @@ Result<MeasuredStep> MeasuredStepOf(const nlohmann::json& report);
 //
 // A kernel takes longer inside a step than when it is measured again and again: other phases have
 // filled the processor's caches, and threads were asleep. The cost model multiplies each phase by a
-// factor (InStep of sharding/lab/cost/machine.h); FitInStep makes them the constants "in_step_<phase>" of the
-// machine. The model's own factors, for machines that were not calibrated, were fitted to
-// the judged configurations (docs/cost_model.md); these here are not.
+// factor (InStep of sharding/lab/cost/machine.h); FitInStep makes them the constants
+// "in_step_<phase>" of the machine. The model's own factors, for machines that were not calibrated,
+// were fitted to the judged configurations (docs/cost_model.md); these here are not.
 struct ReferenceRun {
   TrainedConfig config;
   MeasuredStep step;

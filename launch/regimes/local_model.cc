@@ -6,7 +6,10 @@
 #include <array>
 
 #include "common/kernels/row_updates.h"
+#include "common/median.h"
 #include "common/random.h"
+#include "launch/bench/measured_shard.h"
+#include "launch/bench/stopwatch.h"
 #include "launch/settings/yaml_config.h"
 #include "worker/dense/dense_initialiser.h"
 
@@ -181,6 +184,51 @@ Result<LocalTimes> LocalModel::Step(const Batch& batch) {
   return LocalTimes{.lookups = phases.SumOf({PhaseGroup::kRows, PhaseGroup::kExchange}),
                     .mlp = phases.mlp + phases.dense_update,
                     .other = phases.interaction + phases.other};
+}
+
+// ---- Lookups alone ------------------------------------------------------------------------------
+
+LookupTiming::LookupTiming(std::span<const float> memory, uint64_t rows, uint32_t dim)
+    : rows_(rows), dim_(dim), layer_(MeasuredTables(1, rows, dim), &no_projections_), bags_(1) {
+  CHECK_LE(rows * dim, memory.size());
+  layer_.ReadFrom(TableId{0}, memory.first(rows * dim));
+}
+
+double LookupTiming::CallNs(uint64_t lookups) {
+  FillBags(lookups, /*bag_length=*/1, rows_, /*key=*/MixKey(calls_++, rows_), &bags_[0]);
+  out_.resize(lookups * dim_);
+  const Stopwatch stopwatch;
+  const Status prepared = layer_.Prepare(bags_);
+  layer_.Forward(0, {0, lookups}, out_);
+  const double ns = stopwatch.Ns();
+  CHECK(prepared.ok()) << prepared.ToString();
+  return ns;
+}
+
+double LookupTiming::MedianNs(uint64_t lookups, int calls) {
+  CallNs(lookups);
+  std::vector<double> times;
+  for (int i = 0; i < calls; ++i) times.push_back(CallNs(lookups));
+  return MedianOf(times);
+}
+
+std::vector<TableTime> TimesOverTableSize(std::span<const float> memory, uint32_t dim,
+                                          uint64_t lookups) {
+  constexpr int kCalls = 15;
+  std::vector<TableTime> times;
+  for (uint64_t bytes = uint64_t{256} << 10;; bytes *= 2) {
+    const bool is_all = bytes >= memory.size_bytes();
+    const uint64_t rows = std::min<uint64_t>(bytes, memory.size_bytes()) / (dim * sizeof(float));
+    LookupTiming timing(memory, rows, dim);
+    // The table comes into the caches, as far as it fits.
+    for (uint64_t read = 0; read < std::min<uint64_t>(2 * rows, 100'000); read += lookups) {
+      timing.CallNs(lookups);
+    }
+    times.push_back(
+        {.bytes = timing.bytes(),
+         .ns_per_row = timing.MedianNs(lookups, kCalls) / static_cast<double>(lookups)});
+    if (is_all) return times;
+  }
 }
 
 }  // namespace rowhouse

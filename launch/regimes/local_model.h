@@ -1,6 +1,9 @@
-// LocalModel: a training step whose rows lie in this process's memory: the worker's own code for
-// ids, pooling, layers and gradients, with rows read from arrays and updated there by SGD in place
-// of pull and push. So lookups are reads of memory, as in a program without a parameter server.
+// What the regime experiment times in this process. LocalModel: a training step whose rows lie in
+// this process's memory: the worker's own code for ids, pooling, layers and gradients, with rows
+// read from arrays and updated there by SGD in place of pull and push. So lookups are reads of
+// memory, as in a program without a parameter server. LookupTiming: lookups alone, by the code that
+// scores with rows in memory: ids are checked, rows are read where they lie and copied to their
+// place, one a bag.
 //
 // Threads: one.
 #pragma once
@@ -14,8 +17,11 @@
 #include "common/clock.h"
 #include "common/phase_log.h"
 #include "common/status.h"
+#include "launch/regimes/regime_evidence.h"
 #include "launch/settings/settings.h"
 #include "worker/data/batch.h"
+#include "worker/dense/dense_parameters.h"
+#include "worker/embedding/embedding.h"
 #include "worker/train/training_step.h"
 
 namespace rowhouse {
@@ -77,5 +83,31 @@ class LocalModel {
   std::vector<std::span<float>> tables_;  // of each physical table
   uint64_t steps_ = 0;
 };
+
+class LookupTiming {
+ public:
+  // A table of so many rows x dim floats at the beginning of `memory`, which outlives this.
+  LookupTiming(std::span<const float> memory, uint64_t rows, uint32_t dim);
+
+  // Nanoseconds of one call that looks up so many rows, evenly spread; other rows each time.
+  double CallNs(uint64_t lookups);
+  // The median of so many calls, after one that is not counted.
+  double MedianNs(uint64_t lookups, int calls);
+
+  uint64_t bytes() const { return rows_ * dim_ * sizeof(float); }
+
+ private:
+  const uint64_t rows_;
+  const uint32_t dim_;
+  DenseParameters no_projections_;
+  EmbeddingLayer layer_;
+  std::vector<Bags> bags_;
+  std::vector<float> out_;
+  uint64_t calls_ = 0;
+};
+
+// Tables of `dim` floats, 256 KiB, 512 KiB, ... and all of `memory`, `lookups` rows a call.
+std::vector<TableTime> TimesOverTableSize(std::span<const float> memory, uint32_t dim,
+                                          uint64_t lookups);
 
 }  // namespace rowhouse

@@ -1,44 +1,37 @@
-#include "launch/regimes/regime.h"
-
+// rowhouse bench regime: what bounds Micro-DLRM and its DRAM sibling on this machine, with the
+// evidence in a file that --verify checks.
 #include <fmt/format.h>
-#include <unistd.h>
+#include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "common/clock.h"
 #include "common/durable_file.h"
+#include "common/json_text.h"
 #include "common/median.h"
+#include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
+#include "launch/bench/stopwatch.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/regimes/local_model.h"
-#include "launch/regimes/regime_class.h"
 #include "ps/cache/page_memory.h"
+#include "ps/shard/process_memory.h"
 
 namespace rowhouse {
 namespace {
 
+constexpr uint64_t kMinTableBytes = uint64_t{256} << 20;  // caches hold less than that
+constexpr uint64_t kOriginalTableBytes = uint64_t{2'000'000} * 256 * sizeof(float);
+constexpr int kRegimeRounds = 5;            // of all steps that are compared, interleaved
+constexpr double kSecondsAPoint = 0.05;     // of each round
 constexpr uint64_t kLookups = 8192;         // of a call: the original's
 constexpr uint64_t kSmallTableRows = 1682;  // the original's cache-resident table
 constexpr uint32_t kDim = 256;
-
-// The value of "MemAvailable:     123 kB" and the like; 0: not there.
-uint64_t FreeBytesOfHost() {
-  const Result<std::string> text = ReadFile("/proc/meminfo");
-  if (!text.ok()) return 0;
-  std::istringstream lines(text.value());
-  std::string name;
-  uint64_t kib = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    if (words >> name >> kib && name == "MemAvailable:") return kib << 10;
-  }
-  return 0;
-}
 
 // A model in process and what its steps took.
 class Subject {
@@ -58,9 +51,8 @@ class Subject {
 
   // Steps for so long, at least five.
   Status Run(double seconds) {
-    using SteadyClock = std::chrono::steady_clock;
-    const auto end = SteadyClock::now() + std::chrono::duration<double>(seconds);
-    for (int steps = 0; steps < 5 || SteadyClock::now() < end; ++steps) {
+    const Stopwatch stopwatch;
+    for (int steps = 0; steps < 5 || stopwatch.Seconds() < seconds; ++steps) {
       ASSIGN_OR_RETURN(const LocalTimes times, model_.Step(batches_[next_++ % kBatches]));
       times_.push_back(times);
     }
@@ -161,11 +153,11 @@ Result<Family> FamilyOf(const RegimeModel& model, std::span<float> memory) {
 }
 
 // Interleaved, so that a machine that slows down slows all alike.
-Status RunAll(const std::vector<Family>& families, const RegimeOptions& options) {
-  for (int round = -1; round < options.rounds; ++round) {
+Status RunAll(const std::vector<Family>& families) {
+  for (int round = -1; round < kRegimeRounds; ++round) {
     for (const Family& family : families) {
       for (Subject* subject : family.all()) {
-        RETURN_IF_ERROR(subject->Run(options.seconds_a_point));
+        RETURN_IF_ERROR(subject->Run(kSecondsAPoint));
         if (round < 0) {
           subject->Forget();
         } else {
@@ -257,15 +249,15 @@ LookupFigures TimeLookups(std::span<const float> memory) {
           .call_ns = std::max(one - each, 0.0)};
 }
 
-// Bytes for tables; kUsage and kUnavailable as MeasureRegimes.
-Result<uint64_t> BytesForTables(const RegimeOptions& options) {
-  const uint64_t free = FreeBytesOfHost();
-  if (options.memory_bytes > 0 && free > 0 && options.memory_bytes >= free) {
+// Bytes for tables: `asked`, or for 0 a third of what the host has free, at most the original's.
+// kUsage if they do not fit what is free; kUnavailable, with the reason, if that is too little.
+Result<uint64_t> BytesForTables(uint64_t asked) {
+  const uint64_t free = BytesOfField("/proc/meminfo", "MemAvailable:");  // 0: not known
+  if (asked > 0 && free > 0 && asked >= free) {
     return UsageError("tables of {} MiB do not fit the {} MiB of memory that this host has free",
-                      options.memory_bytes >> 20, free >> 20);
+                      asked >> 20, free >> 20);
   }
-  const uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : free / 3;
-  const uint64_t bytes = std::min(limit, kOriginalTableBytes);
+  const uint64_t bytes = std::min(asked > 0 ? asked : free / 3, kOriginalTableBytes);
   if (bytes >= kMinTableBytes) return bytes;
   return MakeStatus(StatusCode::kUnavailable,
                     "bench regime needs tables far larger than the CPU's caches, {} MiB at least, "
@@ -274,10 +266,9 @@ Result<uint64_t> BytesForTables(const RegimeOptions& options) {
                     kMinTableBytes >> 20, free >> 20);
 }
 
-}  // namespace
-
-Result<RegimeEvidence> MeasureRegimes(const RegimeOptions& options) {
-  ASSIGN_OR_RETURN(const uint64_t limit, BytesForTables(options));
+// Products use one OpenMP thread.
+Result<RegimeEvidence> MeasureRegimes(uint64_t asked_bytes) {
+  ASSIGN_OR_RETURN(const uint64_t limit, BytesForTables(asked_bytes));
   const PageMemory pages(limit);
   std::span<float> memory(reinterpret_cast<float*>(pages.data()), limit / sizeof(float));
   std::ranges::fill(memory, 0.01f);  // Pages that nobody wrote are all the same one.
@@ -304,9 +295,9 @@ Result<RegimeEvidence> MeasureRegimes(const RegimeOptions& options) {
     ASSIGN_OR_RETURN(Family family, FamilyOf(model, memory));
     families.push_back(std::move(family));
   }
-  RETURN_IF_ERROR(RunAll(families, options));
+  RETURN_IF_ERROR(RunAll(families));
   for (const Family& family : families) evidence.configs.push_back(EvidenceOf(family));
-  for (size_t m = 0; options.uses_shard && m < models.size(); ++m) {
+  for (size_t m = 0; m < models.size(); ++m) {
     if (models[m].bag > 1) continue;  // The data source has bags of one id.
     ASSIGN_OR_RETURN(ConfigEvidence config,
                      ThroughShard(models[m], evidence.configs[m].table_bytes));
@@ -320,4 +311,89 @@ Result<RegimeEvidence> MeasureRegimes(const RegimeOptions& options) {
   return evidence;
 }
 
+// ---- The command --------------------------------------------------------------------------------
+
+constexpr std::string_view kVerifyFlag = "verify";
+constexpr std::string_view kTableMbFlag = "table_mb";
+constexpr double kCalmSpread = 0.25;  // of the medians of rounds
+
+REGISTER_MEMBER(
+    AddVerbFlag(
+        {.name = kVerifyFlag,
+         .verbs = kBench,
+         .help = "With regime: measures nothing, and checks the evidence in this file, which "
+                 "regime --json=FILE wrote, against the rules of its classes"}) &&
+    AddVerbFlag(
+        {.name = kTableMbFlag,
+         .verbs = kBench,
+         .help = "With regime: MiB of the largest table, 256 to 1953, the original's. Default: "
+                 "1953, or a third of the free memory if that is less"}));
+
+Result<RegimeEvidence> ReadEvidence(const std::string& file) {
+  const Result<std::string> text = ReadFile(file);
+  if (!text.ok()) return text.status();
+  const Result<nlohmann::json> json = ParseJson(text.value());
+  if (json.ok()) return EvidenceFromJson(json.value());
+  return UsageError("it {}; rowhouse bench regime --json=FILE writes evidence",
+                    json.status().message());
+}
+
+Status Verify(const std::string& file) {
+  const Result<RegimeEvidence> evidence = ReadEvidence(file);
+  // The operator named the file, so any error is the operator's to mend.
+  if (!evidence.ok()) {
+    return UsageError("--{}={}: {}", kVerifyFlag, file, evidence.status().message());
+  }
+  const std::vector<std::string> found = Contradictions(evidence.value());
+  if (found.empty()) {
+    fmt::print("{}: the figures bear out every class\n", file);
+    return OkStatus();
+  }
+  std::string text;
+  for (const std::string& one : found) text += (text.empty() ? "" : "\n") + one;
+  return MakeStatus(StatusCode::kInternal, "{}: {}", file, text);
+}
+
+Status RunRegime(const CommandLine& command_line, const Settings& /*settings*/) {
+  if (const std::string file = command_line.Value(kVerifyFlag); !file.empty()) {
+    for (const std::string_view flag : {kJsonFlag, kTableMbFlag}) {
+      const std::string value = command_line.Value(flag);
+      if (value.empty()) continue;
+      return UsageError("--{}={} is for a measurement, and --{}={} makes none; leave one out", flag,
+                        value, kVerifyFlag, file);
+    }
+    return Verify(file);
+  }
+  uint64_t mib = 0;
+  // No cache holds the least; the most is the original's.
+  RETURN_IF_ERROR(ReadFlag(command_line, kTableMbFlag,
+                           WholeValue<uint64_t>(kMinTableBytes >> 20, kOriginalTableBytes >> 20),
+                           &mib));
+  fmt::print(stderr, "bench regime: this takes about 30 s on a machine at rest\n");
+  omp_set_num_threads(1);
+  ASSIGN_OR_RETURN(const RegimeEvidence evidence, MeasureRegimes(mib << 20));
+  std::string text = EvidenceText(evidence);
+  for (const auto& list : {Contradictions(evidence), ContractMisses(evidence)}) {
+    for (const std::string& one : list) text += "\nnote: " + one;
+  }
+  for (const ConfigEvidence& config : evidence.configs) {
+    if (config.step_spread <= kCalmSpread) continue;
+    text += fmt::format(
+        "\nnote: {} {}: rounds are {:.0f} % apart; measure again when the machine is at rest",
+        config.name, config.place, 100 * config.step_spread);
+  }
+  return DeliverFigures(command_line.Value(kJsonFlag), DumpJson(EvidenceToJson(evidence), 2) + "\n",
+                        text + "\n");
+}
+
+REGISTER_MEMBER(AddBench(
+    {.name = "regime",
+     .what =
+         "what bounds Micro-DLRM and its DRAM sibling: memory, caches, arithmetic, wire or calls "
+         "(--json=FILE, --verify=FILE)",
+     .time = "30 s",
+     .flags = {std::string(kVerifyFlag), std::string(kTableMbFlag)},
+     .run = &RunRegime}));
+
+}  // namespace
 }  // namespace rowhouse

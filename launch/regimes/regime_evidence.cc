@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
@@ -15,142 +17,176 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr int kFormat = 1;
 constexpr double kMib = 1024.0 * 1024.0;
 
-OrderedJson WidthsToJson(const std::vector<WidthTime>& times) {
-  OrderedJson list = OrderedJson::array();
-  for (const WidthTime& time : times) {
-    list.push_back({{"width", time.width}, {"step_us", time.step_us}});
+// Both ways between evidence and its file are one list of members (Transfer): a JsonWriter or a
+// JsonReader is called with each.
+class JsonWriter {
+ public:
+  explicit JsonWriter(OrderedJson* json) : json_(*json) {}
+
+  template <typename T>
+  void Member(const char* key, const T& value) {
+    json_[key] = value;
   }
-  return list;
-}
+  // Left out if it is 0.
+  void IfAny(const char* key, double value) {
+    if (value > 0) json_[key] = value;
+  }
+  // Follows from other members.
+  void Derived(const char* key, double value) { json_[key] = value; }
+  template <typename Use>
+  void Object(const char* key, const Use& use) {
+    JsonWriter object(&json_[key]);
+    use(object);
+  }
+  template <typename T>
+  void List(const char* key, std::vector<T>& list) {
+    json_[key] = OrderedJson::array();
+    for (T& one : list) {
+      JsonWriter object(&json_[key].emplace_back());
+      Transfer(object, one);
+    }
+  }
+  template <typename T>
+  void ListIfAny(const char* key, std::vector<T>& list) {
+    if (!list.empty()) List(key, list);
+  }
 
-OrderedJson ConfigToJson(const ConfigEvidence& config) {
-  OrderedJson json = {{"name", config.name},
-                      {"place", config.place},
-                      {"table_bytes", config.table_bytes},
-                      {"batch", config.batch},
-                      {"step_us", config.step_us}};
-  const auto add = [&json](const char* key, double measured) {
-    if (measured > 0) json[key] = measured;
-  };
-  add("step_spread", config.step_spread);
-  add("one_sample_us", config.one_sample_us);
-  json["shares"] = {{"lookups", config.lookups},
-                    {"mlp", config.mlp},
-                    {"wire", config.wire},
-                    {"other", config.other}};
-  add("lookup_gbs", config.lookup_gbs);
-  if (!config.by_row_width.empty()) json["by_row_width"] = WidthsToJson(config.by_row_width);
-  if (!config.by_mlp_width.empty()) json["by_mlp_width"] = WidthsToJson(config.by_mlp_width);
-  json["class"] = config.regime;
-  json["why"] = config.why;
-  return json;
-}
+ private:
+  OrderedJson& json_;
+};
 
-// An object of the file, and where it stands: "configs[2].shares". A member that is missing or of
-// another kind reads as 0, "" or nothing, and `fault` says so; the first one counts.
-struct Place {
-  const nlohmann::json* json;
-  std::string where;  // "": the whole file
-  std::string* fault;
+// A member that is missing or of another kind leaves the value as it is, and `fault` names it with
+// its place, "configs[2].shares"; the first one counts.
+class JsonReader {
+ public:
+  JsonReader(const nlohmann::json& json, std::string where, std::string* fault)
+      : json_(json), where_(std::move(where)), fault_(*fault) {}
 
-  std::string NameOf(const char* key) const { return where.empty() ? key : where + "." + key; }
+  void Member(const char* key, double& value) {
+    Read(key, &nlohmann::json::is_number, "a number", &value);
+  }
+  void Member(const char* key, std::string& value) {
+    Read(key, &nlohmann::json::is_string, "a text", &value);
+  }
+  template <typename T>
+  void Member(const char* key, T& value) {
+    Read(key, &nlohmann::json::is_number_unsigned, "a whole number", &value);
+  }
+  void IfAny(const char* key, double& value) {
+    if (json_.contains(key)) Member(key, value);
+  }
+  void Derived(const char*, double) {}
+  template <typename Use>
+  void Object(const char* key, const Use& use) {
+    const auto* const found = Find(key, &nlohmann::json::is_object, "an object");
+    if (found == nullptr) return;
+    JsonReader object(*found, NameOf(key), &fault_);
+    use(object);
+  }
+  template <typename T>
+  void List(const char* key, std::vector<T>& list) {
+    const auto* const array = Find(key, &nlohmann::json::is_array, "a list");
+    for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      const std::string where = fmt::format("{}[{}]", NameOf(key), i);
+      if (!(*array)[i].is_object()) return Refuse(where, (*array)[i], "an object");
+      JsonReader object((*array)[i], where, &fault_);
+      Transfer(object, list.emplace_back());
+    }
+  }
+  template <typename T>
+  void ListIfAny(const char* key, std::vector<T>& list) {
+    if (json_.contains(key)) List(key, list);
+  }
 
+ private:
+  using Is = bool (nlohmann::json::*)() const noexcept;
+
+  std::string NameOf(const char* key) const { return where_.empty() ? key : where_ + "." + key; }
+  void Refuse(const std::string& where, const nlohmann::json& found, const char* expected) {
+    if (!fault_.empty()) return;
+    fault_ = fmt::format("{} is {}; expected {}", where, ShownJson(found), expected);
+  }
   // Null if it is not as expected.
-  const nlohmann::json* Member(const char* key, bool (nlohmann::json::*is_expected)() const,
-                               const char* expected) const {
-    const auto found = json->find(key);
-    if (found != json->end() && ((*found).*is_expected)()) return &*found;
-    if (fault->empty() && found == json->end()) *fault = NameOf(key) + " is missing";
-    if (fault->empty()) {
-      *fault = fmt::format("{} is {}; expected {}", NameOf(key), ShownJson(*found), expected);
+  const nlohmann::json* Find(const char* key, Is is_expected, const char* expected) {
+    const auto found = json_.find(key);
+    if (found == json_.end()) {
+      if (fault_.empty()) fault_ = NameOf(key) + " is missing";
+    } else if (((*found).*is_expected)()) {
+      return &*found;
+    } else {
+      Refuse(NameOf(key), *found, expected);
     }
     return nullptr;
   }
-  double Number(const char* key) const {
-    const auto* const number = Member(key, &nlohmann::json::is_number, "a number");
-    return number != nullptr ? number->get<double>() : 0;
+  template <typename T>
+  void Read(const char* key, Is is_expected, const char* expected, T* value) {
+    const auto* const found = Find(key, is_expected, expected);
+    if (found != nullptr) *value = found->get<T>();
   }
-  // 0 where it is left out.
-  double NumberIfAny(const char* key) const { return json->contains(key) ? Number(key) : 0; }
-  uint64_t Count(const char* key) const {
-    const auto* const count = Member(key, &nlohmann::json::is_number_unsigned, "a whole number");
-    return count != nullptr ? count->get<uint64_t>() : 0;
-  }
-  std::string Text(const char* key) const {
-    const auto* const text = Member(key, &nlohmann::json::is_string, "a text");
-    return text != nullptr ? text->get<std::string>() : "";
-  }
-  Place Object(const char* key) const {
-    static const nlohmann::json kNothing = nlohmann::json::object();
-    const auto* const object = Member(key, &nlohmann::json::is_object, "an object");
-    return {object != nullptr ? object : &kNothing, NameOf(key), fault};
-  }
-  std::vector<Place> ListIfAny(const char* key) const {
-    return json->contains(key) ? List(key) : std::vector<Place>();
-  }
-  // Its objects.
-  std::vector<Place> List(const char* key) const {
-    std::vector<Place> list;
-    const auto* const array = Member(key, &nlohmann::json::is_array, "a list");
-    for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
-      const Place one{&(*array)[i], fmt::format("{}[{}]", NameOf(key), i), fault};
-      if (one.json->is_object()) {
-        list.push_back(one);
-      } else if (fault->empty()) {
-        *fault = fmt::format("{} is {}; expected an object", one.where, ShownJson(*one.json));
-      }
-    }
-    return list;
-  }
+
+  const nlohmann::json& json_;
+  const std::string where_;  // "": the whole file
+  std::string& fault_;
 };
 
-std::vector<WidthTime> WidthsOf(const std::vector<Place>& list) {
-  std::vector<WidthTime> times;
-  for (const Place& one : list) {
-    times.push_back({.width = one.Number("width"), .step_us = one.Number("step_us")});
-  }
-  return times;
+template <typename Io>
+void Transfer(Io& io, TableTime& time) {
+  io.Member("bytes", time.bytes);
+  io.Member("ns_per_row", time.ns_per_row);
 }
 
-ConfigEvidence ConfigOf(const Place& json) {
-  const Place shares = json.Object("shares");
-  return {.name = json.Text("name"),
-          .place = json.Text("place"),
-          .table_bytes = json.Count("table_bytes"),
-          .batch = json.Count("batch"),
-          .step_us = json.Number("step_us"),
-          .step_spread = json.NumberIfAny("step_spread"),
-          .one_sample_us = json.NumberIfAny("one_sample_us"),
-          .lookups = shares.Number("lookups"),
-          .mlp = shares.Number("mlp"),
-          .wire = shares.Number("wire"),
-          .other = shares.Number("other"),
-          .lookup_gbs = json.NumberIfAny("lookup_gbs"),
-          .by_row_width = WidthsOf(json.ListIfAny("by_row_width")),
-          .by_mlp_width = WidthsOf(json.ListIfAny("by_mlp_width")),
-          .regime = json.Text("class"),
-          .why = json.Text("why")};
+template <typename Io>
+void Transfer(Io& io, WidthTime& time) {
+  io.Member("width", time.width);
+  io.Member("step_us", time.step_us);
 }
 
-RegimeEvidence EvidenceAt(const Place& json) {
-  RegimeEvidence evidence{.host = json.Text("host"),
-                          .cpu = json.Text("cpu"),
-                          .measured_at = json.Text("measured_at"),
-                          .cores = static_cast<uint32_t>(json.Count("cores")),
-                          .effective_cache_bytes = json.Count("effective_cache_bytes")};
-  for (const Place& one : json.List("lookup_time_by_table")) {
-    evidence.by_table.push_back(
-        {.bytes = one.Count("bytes"), .ns_per_row = one.Number("ns_per_row")});
-  }
-  const Place lookups = json.Object("lookups");
-  evidence.lookups = {.rows = lookups.Count("rows"),
-                      .dram_256_ns = lookups.Number("dram_256_ns"),
-                      .cache_256_ns = lookups.Number("cache_256_ns"),
-                      .cache_8_ns = lookups.Number("cache_8_ns"),
-                      .dram_table_bytes = lookups.Count("dram_table_bytes"),
-                      .call_ns = lookups.Number("call_ns")};
-  for (const Place& one : json.List("configs")) evidence.configs.push_back(ConfigOf(one));
-  return evidence;
+template <typename Io>
+void Transfer(Io& io, LookupFigures& lookups) {
+  io.Member("rows", lookups.rows);
+  io.Member("dram_256_ns", lookups.dram_256_ns);
+  io.Member("cache_256_ns", lookups.cache_256_ns);
+  io.Member("cache_8_ns", lookups.cache_8_ns);
+  io.Member("dram_table_bytes", lookups.dram_table_bytes);
+  io.Derived("ratio_256_to_256", lookups.ratio_256_to_256());
+  io.Derived("ratio_256_to_8", lookups.ratio_256_to_8());
+  io.Derived("dram_gbs", lookups.dram_gbs());
+  io.Derived("cache_gbs", lookups.cache_gbs());
+  io.Member("call_ns", lookups.call_ns);
+}
+
+template <typename Io>
+void Transfer(Io& io, ConfigEvidence& config) {
+  io.Member("name", config.name);
+  io.Member("place", config.place);
+  io.Member("table_bytes", config.table_bytes);
+  io.Member("batch", config.batch);
+  io.Member("step_us", config.step_us);
+  io.IfAny("step_spread", config.step_spread);
+  io.IfAny("one_sample_us", config.one_sample_us);
+  io.Object("shares", [&](Io& shares) {
+    shares.Member("lookups", config.lookups);
+    shares.Member("mlp", config.mlp);
+    shares.Member("wire", config.wire);
+    shares.Member("other", config.other);
+  });
+  io.IfAny("lookup_gbs", config.lookup_gbs);
+  io.ListIfAny("by_row_width", config.by_row_width);
+  io.ListIfAny("by_mlp_width", config.by_mlp_width);
+  io.Member("class", config.regime);
+  io.Member("why", config.why);
+}
+
+template <typename Io>
+void Transfer(Io& io, RegimeEvidence& evidence) {
+  io.Member("host", evidence.host);
+  io.Member("cpu", evidence.cpu);
+  io.Member("cores", evidence.cores);
+  io.Member("measured_at", evidence.measured_at);
+  io.Member("effective_cache_bytes", evidence.effective_cache_bytes);
+  io.List("lookup_time_by_table", evidence.by_table);
+  io.Object("lookups", [&](Io& lookups) { Transfer(lookups, evidence.lookups); });
+  io.List("configs", evidence.configs);
 }
 
 std::string ConfigText(const ConfigEvidence& config) {
@@ -180,49 +216,16 @@ std::string ConfigText(const ConfigEvidence& config) {
 }  // namespace
 
 std::string RegimeName(Regime regime) {
-  switch (regime) {
-    case Regime::kDram:
-      return "DRAM-bound";
-    case Regime::kCache:
-      return "cache-bound";
-    case Regime::kCompute:
-      return "compute-bound";
-    case Regime::kWire:
-      return "wire-bound";
-    case Regime::kCall:
-      return "call-bound";
-    case Regime::kMixed:
-      break;
-  }
-  return "mixed";
+  constexpr const char* kNames[] = {"DRAM-bound", "cache-bound", "compute-bound",
+                                    "wire-bound", "call-bound",  "mixed"};
+  return kNames[static_cast<size_t>(regime)];
 }
 
-OrderedJson EvidenceToJson(const RegimeEvidence& evidence) {
-  OrderedJson by_table = OrderedJson::array(), configs = OrderedJson::array();
-  for (const TableTime& time : evidence.by_table) {
-    by_table.push_back({{"bytes", time.bytes}, {"ns_per_row", time.ns_per_row}});
-  }
-  for (const ConfigEvidence& config : evidence.configs) configs.push_back(ConfigToJson(config));
-  const LookupFigures& lookups = evidence.lookups;
-  return {{"rowhouse_regimes", kFormat},
-          {"host", evidence.host},
-          {"cpu", evidence.cpu},
-          {"cores", evidence.cores},
-          {"measured_at", evidence.measured_at},
-          {"effective_cache_bytes", evidence.effective_cache_bytes},
-          {"lookup_time_by_table", by_table},
-          {"lookups",
-           {{"rows", lookups.rows},
-            {"dram_256_ns", lookups.dram_256_ns},
-            {"cache_256_ns", lookups.cache_256_ns},
-            {"cache_8_ns", lookups.cache_8_ns},
-            {"dram_table_bytes", lookups.dram_table_bytes},
-            {"ratio_256_to_256", lookups.ratio_256_to_256()},
-            {"ratio_256_to_8", lookups.ratio_256_to_8()},
-            {"dram_gbs", lookups.dram_gbs()},
-            {"cache_gbs", lookups.cache_gbs()},
-            {"call_ns", lookups.call_ns}}},
-          {"configs", configs}};
+OrderedJson EvidenceToJson(RegimeEvidence evidence) {
+  OrderedJson json = {{"rowhouse_regimes", kFormat}};
+  JsonWriter writer(&json);
+  Transfer(writer, evidence);
+  return json;
 }
 
 Result<RegimeEvidence> EvidenceFromJson(const nlohmann::json& json) {
@@ -236,7 +239,9 @@ Result<RegimeEvidence> EvidenceFromJson(const nlohmann::json& json) {
                       ShownJson(json["rowhouse_regimes"]), kFormat);
   }
   std::string fault;
-  RegimeEvidence evidence = EvidenceAt(Place{&json, "", &fault});
+  RegimeEvidence evidence;
+  JsonReader reader(json, "", &fault);
+  Transfer(reader, evidence);
   if (!fault.empty()) return UsageError("evidence of regimes: {}", fault);
   return evidence;
 }
@@ -265,6 +270,177 @@ std::string EvidenceText(const RegimeEvidence& evidence) {
       lookups.ratio_256_to_8(), lookups.call_ns);
   for (const ConfigEvidence& config : evidence.configs) text += ConfigText(config);
   return text;
+}
+
+// ---- The rules ----------------------------------------------------------------------------------
+
+namespace {
+
+double Percent(double share) { return 100.0 * share; }
+
+bool IsDram(const ConfigEvidence& config, uint64_t cache) {
+  const std::optional<double> growth = GrowthOf(config.by_mlp_width);
+  return growth && std::abs(*growth) <= kFlatGrowth && config.lookups > kDramShare &&
+         static_cast<double>(config.table_bytes) >= kDramTables * static_cast<double>(cache) &&
+         LinearFitOf(config.by_row_width) >= kLinearFit;
+}
+
+std::string Shares(const ConfigEvidence& config) {
+  return fmt::format("lookups {:.0f} %, MLPs {:.0f} %, wire {:.0f} %, other {:.0f} % of the step",
+                     Percent(config.lookups), Percent(config.mlp), Percent(config.wire),
+                     Percent(config.other));
+}
+
+// Of what was measured only.
+std::string Sweeps(const ConfigEvidence& config) {
+  const std::optional<double> growth = GrowthOf(config.by_mlp_width);
+  if (config.by_row_width.size() < 3 || !growth) return "other widths were not measured";
+  return fmt::format(
+      "time over row width fits a line to R^2 {:.3f}, and grows {:.0f} % with MLPs twice as wide",
+      LinearFitOf(config.by_row_width), Percent(*growth));
+}
+
+std::vector<std::string> FaultsOf(const ConfigEvidence& config) {
+  std::vector<std::string> found;
+  const double sum = config.lookups + config.mlp + config.wire + config.other;
+  const double least = std::min({config.lookups, config.mlp, config.wire, config.other});
+  if (!(least >= 0) || !(std::abs(sum - 1) <= kShareTolerance)) {
+    found.push_back(fmt::format("{} {}: its shares make up {:.0f} % of a step: {}", config.name,
+                                config.place, Percent(sum), Shares(config)));
+  }
+  if (!(config.step_us > 0)) {
+    found.push_back(
+        fmt::format("{} {}: a step of {} us", config.name, config.place, config.step_us));
+  }
+  // Row widths are those of the model and others: its own time is among theirs.
+  const auto is_like = [&](const WidthTime& time) {
+    return time.step_us <= config.step_us * kSameStep && time.step_us >= config.step_us / kSameStep;
+  };
+  const auto once = std::ranges::find(config.by_mlp_width, 1.0, &WidthTime::width);
+  const bool rows_fit =
+      config.by_row_width.empty() || std::ranges::any_of(config.by_row_width, is_like);
+  if (!rows_fit || (once != config.by_mlp_width.end() && !is_like(*once))) {
+    found.push_back(fmt::format("{} {}: a step takes {:.1f} us, and none such is among its {}",
+                                config.name, config.place, config.step_us,
+                                rows_fit ? "widths of hidden layers" : "widths of rows"));
+  }
+  return found;
+}
+
+}  // namespace
+
+uint64_t KneeOf(std::span<const TableTime> times) {
+  if (times.size() < 2) return 0;
+  double least = times[0].ns_per_row;
+  for (const TableTime& time : times) least = std::min(least, time.ns_per_row);
+  const double most = times.back().ns_per_row;
+  if (most < 1.3 * least) return 0;
+  const double middle = std::sqrt(least * most);
+  for (size_t i = times.size() - 1; i-- > 0;) {
+    const TableTime& below = times[i];
+    const TableTime& above = times[i + 1];
+    if (below.ns_per_row > middle || above.ns_per_row <= middle) continue;
+    const double part =
+        std::log(middle / below.ns_per_row) / std::log(above.ns_per_row / below.ns_per_row);
+    const auto from = static_cast<double>(below.bytes), to = static_cast<double>(above.bytes);
+    return static_cast<uint64_t>(from * std::pow(to / from, part));
+  }
+  return 0;
+}
+
+double LinearFitOf(std::span<const WidthTime> times) {
+  if (times.size() < 3) return 0.0;
+  const auto n = static_cast<double>(times.size());
+  double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+  for (const WidthTime& time : times) {
+    x += time.width;
+    y += time.step_us;
+    xx += time.width * time.width;
+    xy += time.width * time.step_us;
+    yy += time.step_us * time.step_us;
+  }
+  const double covariance = xy - x * y / n;
+  const double of_x = xx - x * x / n, of_y = yy - y * y / n;
+  // Less time for wider rows is no such line.
+  if (of_x <= 0 || of_y <= 0 || covariance <= 0) return 0.0;
+  return covariance * covariance / (of_x * of_y);
+}
+
+std::optional<double> GrowthOf(std::span<const WidthTime> times) {
+  const auto once = std::ranges::find(times, 1.0, &WidthTime::width);
+  const auto twice = std::ranges::find(times, 2.0, &WidthTime::width);
+  if (once == times.end() || twice == times.end() || once->step_us <= 0) {
+    return std::nullopt;
+  }
+  return twice->step_us / once->step_us - 1.0;
+}
+
+RegimeClass ClassOf(const ConfigEvidence& config, uint64_t effective_cache_bytes) {
+  const std::string shares = Shares(config);
+  const double calls = config.step_us > 0 ? config.one_sample_us / config.step_us : 0.0;
+  const double tables = static_cast<double>(config.table_bytes) /
+                        static_cast<double>(std::max<uint64_t>(effective_cache_bytes, 1));
+  if (config.wire > kWireShare) return {Regime::kWire, shares};
+  if (calls > kCallShare) {
+    return {Regime::kCall,
+            fmt::format("a step of one sample takes {:.0f} % as long; {}", Percent(calls), shares)};
+  }
+  const std::string sweeps = Sweeps(config);
+  const std::string table = fmt::format("the table is {:.2g} times the cache", tables);
+  if (IsDram(config, effective_cache_bytes)) {
+    return {Regime::kDram, fmt::format("{}; {}; {}", shares, table, sweeps)};
+  }
+  if (config.mlp > kComputeShare) return {Regime::kCompute, shares};
+  if (config.lookups > kCacheShare && tables <= 1.0) {
+    return {Regime::kCache, fmt::format("{}; {}", shares, table)};
+  }
+  return {Regime::kMixed, fmt::format("{}; {}; {}", shares, table, sweeps)};
+}
+
+std::vector<std::string> Contradictions(const RegimeEvidence& evidence) {
+  std::vector<std::string> found;
+  const double ratio = evidence.lookups.ratio_256_to_256();
+  if (!std::isfinite(ratio) || ratio < kLookupRatio) {
+    found.push_back(fmt::format(
+        "lookups of 256 floats are {:.1f} times slower from memory than from the cache; {:.0f} "
+        "belong to the experiment: enlarge the table",
+        ratio, kLookupRatio));
+  }
+  const auto knee = static_cast<double>(KneeOf(evidence.by_table));
+  const auto cache = static_cast<double>(evidence.effective_cache_bytes);
+  if (knee <= 0 || std::abs(cache - knee) > 0.01 * knee) {
+    found.push_back(fmt::format(
+        "the effective cache is stated to be {} bytes, and the times over table size have {}",
+        evidence.effective_cache_bytes,
+        knee > 0 ? fmt::format("their knee at {:.0f}", knee) : "no knee"));
+  }
+  if (evidence.configs.empty()) found.push_back("no model was measured");
+  for (const ConfigEvidence& config : evidence.configs) {
+    for (std::string& fault : FaultsOf(config)) found.push_back(std::move(fault));
+    const RegimeClass is = ClassOf(config, evidence.effective_cache_bytes);
+    if (RegimeName(is.regime) != config.regime) {
+      found.push_back(fmt::format("{} {} is stated to be {}, and its figures say {}: {}",
+                                  config.name, config.place, config.regime, RegimeName(is.regime),
+                                  is.why));
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> ContractMisses(const RegimeEvidence& evidence) {
+  std::vector<std::string> found;
+  for (const ConfigEvidence& config : evidence.configs) {
+    if (config.place != "in process") continue;
+    const RegimeClass is = ClassOf(config, evidence.effective_cache_bytes);
+    const auto expect = [&](const char* name, Regime regime) {
+      if (config.name != name || is.regime == regime) return;
+      found.push_back(fmt::format("the original's contract says that {} is {}; here it is {}", name,
+                                  RegimeName(regime), RegimeName(is.regime)));
+    };
+    expect("micro_dlrm", Regime::kCompute);
+    expect("micro_dlrm_dram", Regime::kDram);
+  }
+  return found;
 }
 
 }  // namespace rowhouse
