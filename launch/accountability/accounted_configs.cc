@@ -123,7 +123,7 @@ TrainedConfig WithPlan(TrainedConfig config, const std::string& strategy, uint32
   return config;
 }
 
-PlanContest ContestOf(const std::string& name, const TrainedConfig& workload) {
+RankingTest RankingOf(const std::string& name, const TrainedConfig& workload) {
   return {.name = name,
           .plans = {WithPlan(workload, "row_wise", 1), WithPlan(workload, "row_wise", 2),
                     WithPlan(workload, "table_wise_lpt", 2)}};
@@ -131,18 +131,18 @@ PlanContest ContestOf(const std::string& name, const TrainedConfig& workload) {
 
 }  // namespace
 
-std::vector<PlanContest> PlanContests() {
-  std::vector<PlanContest> contests = {
-      ContestOf("26 tables, dim 16", {.steps = 100, .tables = 26, .rows = 50'000}),
-      ContestOf("small batches", {.steps = 300, .batch = 128}),
-      ContestOf("dim 64", {.steps = 60, .dim = 64, .batch = 4096}),
-      ContestOf("evenly spread ids", {.steps = 100, .dim = 32, .zipf_exponent = 0, .batch = 2048}),
+std::vector<RankingTest> RankingTests() {
+  std::vector<RankingTest> tests = {
+      RankingOf("26 tables, dim 16", {.steps = 100, .tables = 26, .rows = 50'000}),
+      RankingOf("small batches", {.steps = 300, .batch = 128}),
+      RankingOf("dim 64", {.steps = 60, .dim = 64, .batch = 4096}),
+      RankingOf("evenly spread ids", {.steps = 100, .dim = 32, .zipf_exponent = 0, .batch = 2048}),
   };
   // Bags: who pools them.
   for (const uint32_t length : {5u, 20u, 50u}) {
     const TrainedConfig bags = {
         .steps = 60, .dim = 32, .bag_length = length, .batch = length > 20 ? 256u : 1024u};
-    contests.push_back(
+    tests.push_back(
         {.name = fmt::format("bags of {}", length),
          .plans = {WithPlan(bags, "row_wise", 1), WithPlan(bags, "table_wise_lpt", 1, "shards"),
                    WithPlan(bags, "table_wise_lpt", 2),
@@ -151,20 +151,20 @@ std::vector<PlanContest> PlanContests() {
   // Small tables: rows on the workers or on PS nodes.
   const TrainedConfig small = {
       .steps = 100, .tables = 8, .rows = 2000, .optimizer = "sgd", .batch = 2048};
-  contests.push_back({.name = "small tables",
-                      .plans = {WithPlan(small, "row_wise", 1), WithPlan(small, "row_wise", 2),
-                                WithPlan(small, "replicated", 1)}});
+  tests.push_back({.name = "small tables",
+                   .plans = {WithPlan(small, "row_wise", 1), WithPlan(small, "row_wise", 2),
+                             WithPlan(small, "replicated", 1)}});
   // Caches.
   TrainedConfig cached = {.steps = 80, .tables = 4, .rows = 300'000, .dim = 32, .batch = 2048};
-  PlanContest caches = {.name = "shares of the cache", .plans = {}};
+  RankingTest caches = {.name = "shares of the cache", .plans = {}};
   for (const uint64_t mb : {16, 48, 512}) {
     cached.cache_mb = mb;
     TrainedConfig plan = WithPlan(cached, "row_wise", 1);
     plan.name = fmt::format("cache of {} MiB", mb);
     caches.plans.push_back(plan);
   }
-  contests.push_back(caches);
-  return contests;
+  tests.push_back(caches);
+  return tests;
 }
 
 }  // namespace rowhouse

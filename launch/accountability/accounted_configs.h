@@ -15,11 +15,11 @@ std::vector<TrainedConfig> AccuracyConfigs();
 // Two that are quick, for tests of all around them.
 std::vector<TrainedConfig> QuickConfigs();
 
-// Plans of one workload, of which the model is to choose the fastest.
-struct PlanContest {
+// Ranking test: plans of one workload, of which the model is to choose the fastest.
+struct RankingTest {
   std::string name;
   std::vector<TrainedConfig> plans;  // at least three
 };
-std::vector<PlanContest> PlanContests();
+std::vector<RankingTest> RankingTests();
 
 }  // namespace rowhouse

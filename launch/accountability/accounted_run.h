@@ -1,50 +1,49 @@
 // AccountedRun: a configuration, predicted and measured.
 //
-// Drift is measured before and after its runs, and the prediction is for a machine as fast as it
-// was then. Runs that differ from each other by too much are made again.
-// Threads: one.
+// The machine's slowdown is measured before and after its runs, and the prediction is for a machine
+// as fast as it was then. Runs that differ from each other by too much are made again. Threads:
+// one.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "common/status.h"
-#include "launch/calibrate/reference_runs.h"
 #include "launch/calibrate/trained_config.h"
 #include "sharding/lab/cost/machine.h"
 #include "sharding/lab/cost/step_cost.h"
 
 namespace rowhouse {
 
-// Drift: how much slower or faster this machine is now than when it was calibrated: the phases of a
+// Slowdown: the time that this machine takes now over that when it was calibrated: the phases of a
 // reference run, trained again, beside those of then. The ratio scales all kernels of its kind:
-// products, memory, messages. Now over then; 1: as it was.
-struct Drift {
+// products, memory, messages. 1: as it was; in JSON it is the "drift".
+struct Slowdown {
   double products = 1, memory = 1, messages = 1;
 
-  static Drift Since(const MeasuredStep& then, const MeasuredStep& now);
+  static Slowdown Since(const MeasuredStep& then, const MeasuredStep& now);
   // The mean of two, as factors are averaged.
-  static Drift Between(const Drift& before, const Drift& after);
+  static Slowdown Between(const Slowdown& before, const Slowdown& after);
 };
 
-// Measures drift, now and again.
-class DriftMeter {
+// Measures the slowdown, now and again.
+class SlowdownMeter {
  public:
-  // `then`: of the calibration. Null: nothing is known of drift, all are 1.
-  explicit DriftMeter(const ReferenceRun* then) : then_(then) {}
+  // `then`: of the calibration. Null: nothing is known of slowdown, all are 1.
+  explicit SlowdownMeter(const ReferenceRun* then) : then_(then) {}
 
   // Trains the reference again.
-  Result<Drift> Measure();
+  Result<Slowdown> Measure();
   // What was measured last, if anything was: for what follows at once.
-  Result<Drift> Latest() { return latest_ ? *latest_ : Measure(); }
+  Result<Slowdown> Latest() { return latest_ ? *latest_ : Measure(); }
 
  private:
   const ReferenceRun* const then_;
-  std::optional<Drift> latest_;
+  std::optional<Slowdown> latest_;
 };
 
 // The machine with every kernel's times multiplied.
-Result<Machine> Drifted(const Machine& machine, const Drift& drift);
+Result<Machine> SlowedDown(const Machine& machine, const Slowdown& slowdown);
 
 struct AccountedRun {
   TrainedConfig config;
@@ -53,21 +52,18 @@ struct AccountedRun {
   MeasuredStep measured;        // that of the median run
   double spread = 0;            // (largest - smallest) / median of runs_ms
   int attempts = 1;             // how often the runs were made
-  Drift drift;
+  Slowdown slowdown;
 
-  bool is_unsteady() const;  // the spread stayed above kMaxSpread
+  bool is_unsteady() const { return spread > kMaxSpread; }
+  static constexpr double kMaxSpread = 0.15;  // beyond it the runs are made again
 };
-
-inline constexpr int kRuns = 3;
-inline constexpr int kMaxAttempts = 4;  // repeated three times at most
-inline constexpr double kMaxSpread = 0.15;
 
 struct AccountOptions {
-  int runs = kRuns;  // of an attempt
-  int attempts = kMaxAttempts;
+  int runs = 3;      // of an attempt
+  int attempts = 4;  // at most
 };
-// The drift after the run before is that before this one.
+// The slowdown after the run before is that before this one.
 Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,
-                             const AccountOptions& options, DriftMeter* drift);
+                             const AccountOptions& options, SlowdownMeter* slowdown);
 
 }  // namespace rowhouse

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "launch/accountability/accounted_run.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/calibrate/calibration.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/figures/figure_text.h"
 
@@ -17,20 +14,51 @@ constexpr double kStepGmae = 0.15, kStepP90 = 0.35, kStepWorst = 0.60;
 constexpr double kCounts = 0.02;
 constexpr double kGoodChoices = 0.85;
 constexpr size_t kMaxUnsteady = 2;
-constexpr size_t kMinConfigs = 12, kMinContests = 8;
+constexpr size_t kMinConfigs = 12, kMinRankings = 8;
 constexpr size_t kMinKernelPoints = 60;
 
-class Errors {
- public:
-  void Add(double predicted, double measured) {
-    predicted_.push_back(predicted);
-    measured_.push_back(measured);
-  }
-  PredictionError Of() const { return ErrorOf(predicted_, measured_); }
+// `add(run, note)` calls note(predicted, measured) for what counts of a run.
+template <typename Add>
+PredictionError ErrorOver(std::span<const AccountedRun> runs, const Add& add) {
+  std::vector<double> predicted, measured;
+  const auto note = [&](double one_predicted, double one_measured) {
+    predicted.push_back(one_predicted);
+    measured.push_back(one_measured);
+  };
+  for (const AccountedRun& run : runs) add(run, note);
+  return ErrorOf(predicted, measured);
+}
 
- private:
-  std::vector<double> predicted_, measured_;
-};
+// Targets of times, of which a quick run says nothing.
+void AddTimes(const Accountability& all, std::vector<Target>* targets) {
+  const auto count = [](size_t number) { return static_cast<double>(number); };
+  const auto at_most = [&](const std::string& name, double value, double limit, bool is_share) {
+    targets->push_back({.name = name, .value = value, .limit = limit, .is_share = is_share});
+  };
+  const auto at_least = [&](const std::string& name, double value, double limit, bool is_share) {
+    at_most(name, value, limit, is_share);
+    targets->back().is_least = true;
+  };
+  const PredictionError error = StepTimeError(all.runs);
+  if (!all.is_part) {  // Of a part nobody expects so many.
+    at_least("configurations that count", count(error.count), kMinConfigs, /*is_share=*/false);
+    at_least("ranking tests of plans", count(all.choices.size()), kMinRankings,
+             /*is_share=*/false);
+  }
+  if (error.count > 0) {
+    at_most("GMAE of step time", error.gmae, kStepGmae, /*is_share=*/true);
+    at_most("90th percentile of its errors", error.p90, kStepP90, /*is_share=*/true);
+    at_most("its largest error", error.largest, kStepWorst, /*is_share=*/true);
+  }
+  at_most("unsteady configurations",
+          static_cast<double>(std::ranges::count_if(all.runs, &AccountedRun::is_unsteady)),
+          kMaxUnsteady, /*is_share=*/false);
+  if (!all.choices.empty()) {
+    const auto good = std::ranges::count_if(all.choices, &RankingOutcome::is_good);
+    at_least("plans chosen well", static_cast<double>(good) / count(all.choices.size()),
+             kGoodChoices, /*is_share=*/true);
+  }
+}
 
 void AddKernels(std::span<const JudgedPoint> judged, std::vector<Target>* targets) {
   if (judged.empty()) return;
@@ -51,46 +79,7 @@ void AddKernels(std::span<const JudgedPoint> judged, std::vector<Target>* target
   }
 }
 
-// Of a part nobody expects so many.
-void AddCounts(const Accountability& all, const PredictionError& error,
-               std::vector<Target>* targets) {
-  if (all.is_part) return;
-  targets->push_back({.name = "configurations that count",
-                      .value = static_cast<double>(error.count),
-                      .limit = kMinConfigs,
-                      .is_least = true,
-                      .is_share = false});
-  targets->push_back({.name = "contests of plans",
-                      .value = static_cast<double>(all.choices.size()),
-                      .limit = kMinContests,
-                      .is_least = true,
-                      .is_share = false});
-}
-
-void AddTimes(const Accountability& all, std::vector<Target>* targets) {
-  const PredictionError error = StepTimeError(all.runs);
-  AddCounts(all, error, targets);
-  if (error.count > 0) {
-    targets->push_back({.name = "GMAE of step time", .value = error.gmae, .limit = kStepGmae});
-    targets->push_back(
-        {.name = "90th percentile of its errors", .value = error.p90, .limit = kStepP90});
-    targets->push_back({.name = "its largest error", .value = error.largest, .limit = kStepWorst});
-  }
-  targets->push_back(
-      {.name = "unsteady configurations",
-       .value = static_cast<double>(std::ranges::count_if(all.runs, &AccountedRun::is_unsteady)),
-       .limit = kMaxUnsteady,
-       .is_share = false});
-  if (all.choices.empty()) return;
-  const auto good =
-      static_cast<double>(std::ranges::count_if(all.choices, &ContestOutcome::is_good));
-  targets->push_back({.name = "plans chosen well",
-                      .value = good / static_cast<double>(all.choices.size()),
-                      .limit = kGoodChoices,
-                      .is_least = true});
-}
-
-std::vector<double> RatiosOfTurns(const ContestOutcome::Plan& a, const ContestOutcome::Plan& b) {
+std::vector<double> RatiosOfTurns(const RankingOutcome::Plan& a, const RankingOutcome::Plan& b) {
   std::vector<double> ratios;
   for (size_t turn = 0; turn < std::min(a.runs_ms.size(), b.runs_ms.size()); ++turn) {
     ratios.push_back(a.runs_ms[turn] / b.runs_ms[turn]);
@@ -100,43 +89,86 @@ std::vector<double> RatiosOfTurns(const ContestOutcome::Plan& a, const ContestOu
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string Signed(double predicted, double measured) {
-  return fmt::format("{:+.1f} %", 100 * RelativeError(predicted, measured));
+std::string SignedPercent(double share) {
+  return std::isfinite(share) ? fmt::format("{:+.1f} %", 100 * share) : "-";
 }
 
-double LoadErrorOf(const AccountedRun& run) { return LoadError(std::span(&run, 1)).largest; }
+FigureTable RunsTable(std::span<const AccountedRun> runs) {
+  FigureTable table{.columns = {{"", "configuration"},
+                                {"", "predicted", &FixedText<2>},
+                                {"", "measured", &FixedText<2>},
+                                {"", "error", &SignedPercent},
+                                {"", "spread", &PercentText},
+                                {"", "bytes", &SignedPercent},
+                                {"", "load", &PercentText},
+                                {"", "hits", &FixedText<3>},
+                                {"", "counts"}}};
+  for (const AccountedRun& run : runs) {
+    const StepCost& predicted = run.predicted;
+    const MeasuredStep& measured = run.measured;
+    table.rows.push_back(
+        {run.config.name, predicted.ms, measured.ms, RelativeError(predicted.ms, measured.ms),
+         run.spread, RelativeError(predicted.wire_bytes, measured.wire_bytes),
+         LoadError(std::span(&run, 1)).largest, predicted.hit_rate - measured.hit_rate,
+         run.is_unsteady()             ? "no: unsteady"
+         : predicted.is_oversubscribed ? "no: more busy threads than cores"
+                                       : "yes"});
+  }
+  return table;
+}
 
-std::string ChoiceText(const ContestOutcome& choice) {
+FigureTable PlansTable(std::span<const RankingOutcome> choices) {
+  FigureTable table{.columns = {{"", "workload"},
+                                {"", "plan"},
+                                {"", "predicted", &FixedText<2>},
+                                {"", "measured", &FixedText<2>},
+                                {"", "error", &SignedPercent},
+                                {"", "best by"}}};
+  for (const RankingOutcome& choice : choices) {
+    for (const RankingOutcome::Plan& plan : choice.plans) {
+      std::vector<std::string> best;
+      if (&plan == &choice.chosen()) best.push_back("prediction");
+      if (&plan == &choice.fastest()) best.push_back("measurement");
+      table.rows.push_back({choice.name, plan.name, plan.predicted_ms, plan.measured_ms(),
+                            RelativeError(plan.predicted_ms, plan.measured_ms()), best});
+    }
+  }
+  return table;
+}
+
+std::string ChoiceText(const RankingOutcome& choice) {
   std::string text = fmt::format(
-      "  {}: {}\n", choice.name,
+      "{}: {}\n", choice.name,
       choice.is_good() ? "chosen well"
                        : fmt::format("the choice costs {} more", PercentText(choice.regret() - 1)));
-  if (!choice.is_told()) {
+  if (!choice.is_certain()) {
     text += fmt::format(
-        "    ({} runs of each do not tell: the ratio to {} is known to within {})\n",
+        "  ({} runs of each do not suffice: the ratio to {} is known to within {})\n",
         choice.chosen().runs_ms.size(), choice.rival().name, PercentText(choice.error()));
-  }
-  for (const ContestOutcome::Plan& plan : choice.plans) {
-    text += fmt::format("    {:<42}{:>9.2f}{:>9.2f}{:>9}{}{}\n", plan.name, plan.predicted_ms,
-                        plan.measured_ms(), Signed(plan.predicted_ms, plan.measured_ms()),
-                        &plan == &choice.chosen() ? "  predicted best" : "",
-                        &plan == &choice.fastest() ? "  measured best" : "");
   }
   return text;
 }
 
-std::string TargetText(const Target& target) {
-  const auto shown = [&](double value) {
-    return target.is_share ? PercentText(value) : fmt::format("{:g}", value);
-  };
-  return fmt::format("  {:<40}{:>10}  {} {:<10}{}\n", target.name, shown(target.value),
-                     target.is_least ? "at least" : "at most ", shown(target.limit),
-                     target.is_met() ? "met" : "MISSED");
-}
-
-// null for the error of nothing.
-OrderedJson OrNull(const PredictionError& error, double PredictionError::*figure) {
-  return error.count == 0 ? OrderedJson(nullptr) : OrderedJson(error.*figure);
+FigureTable TargetsTable(const std::vector<Target>& targets) {
+  FigureTable table{.key = "targets",
+                    .columns = {{"name", "target"},
+                                {"value", ""},
+                                {"limit", ""},
+                                {"is_least", ""},
+                                {"", "value"},
+                                {"", "limit"},
+                                {"is_met", ""},
+                                {"", "is"}}};
+  for (const Target& target : targets) {
+    const auto shown = [&](double value) {
+      return target.is_share ? PercentText(value) : fmt::format("{:g}", value);
+    };
+    table.rows.push_back({target.name, target.value, target.limit, target.is_least,
+                          shown(target.value),
+                          (target.is_least ? "at least " : "at most ") + shown(target.limit),
+                          target.is_met(), target.is_met() ? "met" : "MISSED"});
+  }
+  return table;
 }
 
 OrderedJson RunToJson(const AccountedRun& run) {
@@ -168,18 +200,18 @@ OrderedJson RunToJson(const AccountedRun& run) {
       {"parked_ms", run.predicted.parked_ms},
       {"phases_ms", std::move(phases)},
       {"drift",
-       {{"products", run.drift.products},
-        {"memory", run.drift.memory},
-        {"messages", run.drift.messages}}},
+       {{"products", run.slowdown.products},
+        {"memory", run.slowdown.memory},
+        {"messages", run.slowdown.messages}}},
       {"attempts", run.attempts},
       {"counts", CountsInTime(run)},
       {"is_oversubscribed", run.predicted.is_oversubscribed},
       {"is_unsteady", run.is_unsteady()}};
 }
 
-OrderedJson ChoiceToJson(const ContestOutcome& choice) {
+OrderedJson ChoiceToJson(const RankingOutcome& choice) {
   OrderedJson plans = OrderedJson::array();
-  for (const ContestOutcome::Plan& plan : choice.plans) {
+  for (const RankingOutcome::Plan& plan : choice.plans) {
     plans.push_back({{"name", plan.name},
                      {"predicted_ms", plan.predicted_ms},
                      {"measured_ms", plan.measured_ms()},
@@ -191,17 +223,8 @@ OrderedJson ChoiceToJson(const ContestOutcome& choice) {
           {"regret", choice.regret()},
           {"error", choice.error()},
           {"is_good", choice.is_good()},
-          {"is_told", choice.is_told()},
+          {"is_told", choice.is_certain()},
           {"plans", std::move(plans)}};
-}
-
-PredictionError KernelsError(std::span<const JudgedPoint> judged) {
-  std::vector<double> predicted, measured;
-  for (const JudgedPoint& point : judged) {
-    predicted.push_back(point.predicted_ns);
-    measured.push_back(point.measured_ns);
-  }
-  return ErrorOf(predicted, measured);
 }
 
 }  // namespace
@@ -211,29 +234,24 @@ bool CountsInTime(const AccountedRun& run) {
 }
 
 PredictionError StepTimeError(std::span<const AccountedRun> runs) {
-  Errors errors;
-  for (const AccountedRun& run : runs) {
-    if (CountsInTime(run)) errors.Add(run.predicted.ms, run.measured.ms);
-  }
-  return errors.Of();
+  return ErrorOver(runs, [](const AccountedRun& run, const auto& note) {
+    if (CountsInTime(run)) note(run.predicted.ms, run.measured.ms);
+  });
 }
 
 PredictionError BytesError(std::span<const AccountedRun> runs) {
-  Errors errors;
-  for (const AccountedRun& run : runs)
-    errors.Add(run.predicted.wire_bytes, run.measured.wire_bytes);
-  return errors.Of();
+  return ErrorOver(runs, [](const AccountedRun& run, const auto& note) {
+    note(run.predicted.wire_bytes, run.measured.wire_bytes);
+  });
 }
 
 PredictionError LoadError(std::span<const AccountedRun> runs) {
-  Errors errors;
-  for (const AccountedRun& run : runs) {
+  return ErrorOver(runs, [](const AccountedRun& run, const auto& note) {
     const size_t nodes = std::min(run.predicted.ps.size(), run.measured.rows_pulled.size());
     for (size_t n = 0; n < nodes; ++n) {
-      errors.Add(run.predicted.ps[n].rows_pulled, run.measured.rows_pulled[n]);
+      note(run.predicted.ps[n].rows_pulled, run.measured.rows_pulled[n]);
     }
-  }
-  return errors.Of();
+  });
 }
 
 double LargestHitRateError(std::span<const AccountedRun> runs) {
@@ -258,30 +276,30 @@ std::vector<Target> TargetsOf(const Accountability& all) {
   return targets;
 }
 
-double ContestOutcome::Plan::measured_ms() const { return Percentile(runs_ms, 0.5); }
+double RankingOutcome::Plan::measured_ms() const { return Percentile(runs_ms, 0.5); }
 
-const ContestOutcome::Plan& ContestOutcome::chosen() const {
+const RankingOutcome::Plan& RankingOutcome::chosen() const {
   return *std::ranges::min_element(plans, {}, &Plan::predicted_ms);
 }
 
-double ContestOutcome::RatioTo(const Plan& plan) const {
+double RankingOutcome::RatioTo(const Plan& plan) const {
   return Percentile(RatiosOfTurns(chosen(), plan), 0.5);
 }
 
 // Of a normal distribution the quartiles are 1.35 standard deviations apart, and a median is off by
 // 1.25 standard errors of the mean.
-double ContestOutcome::error() const {
+double RankingOutcome::error() const {
   const std::vector<double> ratios = RatiosOfTurns(chosen(), rival());
   const double deviation = (Percentile(ratios, 0.75) - Percentile(ratios, 0.25)) / 1.35;
   return 1.25 * deviation / std::sqrt(static_cast<double>(ratios.size())) / Percentile(ratios, 0.5);
 }
 
-const ContestOutcome::Plan& ContestOutcome::fastest() const {
+const RankingOutcome::Plan& RankingOutcome::fastest() const {
   const Plan& other = rival();
   return RatioTo(other) > 1 ? other : chosen();
 }
 
-const ContestOutcome::Plan& ContestOutcome::rival() const {
+const RankingOutcome::Plan& RankingOutcome::rival() const {
   const Plan &best = chosen(), *rival = nullptr;
   for (const Plan& plan : plans) {
     if (&plan == &best) continue;
@@ -290,90 +308,64 @@ const ContestOutcome::Plan& ContestOutcome::rival() const {
   return rival == nullptr ? best : *rival;
 }
 
-bool ContestOutcome::is_good() const { return regret() <= kGoodRegret; }
-
-Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
-                                   DriftMeter* drift) {
-  ContestOutcome choice{.name = contest.name, .plans = {}};
-  ASSIGN_OR_RETURN(const Drift since, drift->Measure());
-  ASSIGN_OR_RETURN(const Machine now, Drifted(machine, since));
-  for (const TrainedConfig& config : contest.plans) {
+Result<RankingOutcome> RunRankingTest(const RankingTest& test, const Machine& machine,
+                                      SlowdownMeter* slowdown) {
+  RankingOutcome choice{.name = test.name, .plans = {}};
+  ASSIGN_OR_RETURN(const Slowdown since, slowdown->Measure());
+  ASSIGN_OR_RETURN(const Machine now, SlowedDown(machine, since));
+  for (const TrainedConfig& config : test.plans) {
     ASSIGN_OR_RETURN(const StepCost cost, PredictConfig(config, now));
     choice.plans.push_back({.name = config.name, .predicted_ms = cost.ms, .runs_ms = {}});
   }
-  for (int run = 0; run < kMaxContestRuns; ++run) {
-    if (run >= kMinContestRuns && choice.is_told()) break;
-    for (size_t p = 0; p < contest.plans.size(); ++p) {
+  for (int run = 0; run < kMaxRankingRuns; ++run) {
+    if (run >= kMinRankingRuns && choice.is_certain()) break;
+    for (size_t p = 0; p < test.plans.size(); ++p) {
       RETURN_IF_ERROR(StopSignal::Check());
-      ASSIGN_OR_RETURN(const MeasuredStep step, TrainOnce(contest.plans[p]));
+      ASSIGN_OR_RETURN(const MeasuredStep step, TrainOnce(test.plans[p]));
       choice.plans[p].runs_ms.push_back(step.ms);
     }
   }
   return choice;
 }
 
-std::string RunLine(const AccountedRun& run) {
-  std::string note;
-  if (run.predicted.is_oversubscribed) note = "  more busy threads than cores: apart";
-  if (run.is_unsteady()) note = "  unsteady: apart";
-  return fmt::format(
-      "  {:<44}{:>9.2f}{:>9.2f}{:>9}{:>9}{:>9}{:>9}{:>9}{}\n", run.config.name, run.predicted.ms,
-      run.measured.ms, Signed(run.predicted.ms, run.measured.ms), PercentText(run.spread),
-      Signed(run.predicted.wire_bytes, run.measured.wire_bytes), PercentText(LoadErrorOf(run)),
-      fmt::format("{:+.3f}", run.predicted.hit_rate - run.measured.hit_rate), note);
-}
-
-std::string RunLineHead() {
-  return fmt::format("  {:<44}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "configuration", "predicted",
-                     "measured", "error", "spread", "bytes", "load", "hits");
-}
-
-std::string AccountabilityText(const Accountability& all) {
-  std::string text = "\n" + RunLineHead();
-  for (const AccountedRun& run : all.runs) text += RunLine(run);
-  if (!all.choices.empty()) text += "\nPlans, ms a step, predicted and measured:\n\n";
-  for (const ContestOutcome& choice : all.choices) text += ChoiceText(choice);
-  if (!all.calibration.judged.empty()) text += "\n" + JudgementText(all.calibration.judged);
-  text += "\nTargets:\n\n";
-  for (const Target& target : TargetsOf(all)) text += TargetText(target);
-  return text + fmt::format("\n{:.0f} s in all\n", all.seconds);
-}
-
-OrderedJson AccountabilityToJson(const Accountability& all) {
-  const PredictionError time = StepTimeError(all.runs), bytes = BytesError(all.runs),
-                        load = LoadError(all.runs), kernels = KernelsError(all.calibration.judged);
-  OrderedJson rows = OrderedJson::array(), choices = OrderedJson::array(),
-              targets = OrderedJson::array();
+Figures AccountabilityFigures(const Accountability& all) {
+  const std::pair<const char*, PredictionError> errors[] = {
+      {"step_time", StepTimeError(all.runs)},
+      {"bytes", BytesError(all.runs)},
+      {"load", LoadError(all.runs)},
+      {"kernels", ErrorOfPoints(all.calibration.judged)}};
+  OrderedJson rows = OrderedJson::array(), choices = OrderedJson::array();
   for (const AccountedRun& run : all.runs) rows.push_back(RunToJson(run));
-  for (const ContestOutcome& choice : all.choices) choices.push_back(ChoiceToJson(choice));
-  for (const Target& target : TargetsOf(all)) {
-    targets.push_back({{"name", target.name},
-                       {"value", target.value},
-                       {"limit", target.limit},
-                       {"is_least", target.is_least},
-                       {"is_met", target.is_met()}});
+  for (const RankingOutcome& choice : all.choices) choices.push_back(ChoiceToJson(choice));
+  const Figures kernel_figures = JudgementFigures(all.calibration.judged);
+  Figures figures;
+  figures.json["configs"] = all.runs.size();
+  for (const auto& [name, error] : errors) {
+    const bool is_any = error.count > 0;
+    figures.json["gmae"][name] = is_any ? OrderedJson(error.gmae) : OrderedJson(nullptr);
+    figures.json["p90"][name] = is_any ? OrderedJson(error.p90) : OrderedJson(nullptr);
   }
-  return {{"configs", all.runs.size()},
-          {"gmae",
-           {{"step_time", OrNull(time, &PredictionError::gmae)},
-            {"bytes", OrNull(bytes, &PredictionError::gmae)},
-            {"load", OrNull(load, &PredictionError::gmae)},
-            {"kernels", OrNull(kernels, &PredictionError::gmae)}}},
-          {"p90",
-           {{"step_time", OrNull(time, &PredictionError::p90)},
-            {"bytes", OrNull(bytes, &PredictionError::p90)},
-            {"load", OrNull(load, &PredictionError::p90)},
-            {"kernels", OrNull(kernels, &PredictionError::p90)}}},
-          {"largest_hit_rate_error", LargestHitRateError(all.runs)},
-          {"rows", std::move(rows)},
-          {"choices", std::move(choices)},
-          {"kernels", JudgementToJson(all.calibration.judged)},
-          {"targets", std::move(targets)},
-          {"machine",
-           {{"host", all.calibration.machine.host},
-            {"cpu", all.calibration.machine.cpu},
-            {"cores", all.calibration.machine.cores}}},
-          {"seconds", all.seconds}};
+  figures.json["largest_hit_rate_error"] = LargestHitRateError(all.runs);
+  figures.json["rows"] = std::move(rows);
+  figures.json["choices"] = std::move(choices);
+  figures.json["kernels"] = kernel_figures.json;
+  figures.Say("\nms a step, and other errors:\n\n");
+  figures.Add(RunsTable(all.runs));
+  if (!all.choices.empty()) {
+    figures.Say("\nPlans, ms a step:\n\n");
+    figures.Add(PlansTable(all.choices));
+    figures.Say("\n");
+    for (const RankingOutcome& choice : all.choices) figures.Append(ChoiceText(choice));
+  }
+  if (!all.calibration.judged.empty()) figures.Append(FiguresAsText(kernel_figures));
+  figures.Say("\n");
+  figures.Add(TargetsTable(TargetsOf(all)));
+  figures.Say("\n{:.0f} s in all\n", all.seconds);
+  const Machine& machine = all.calibration.machine;
+  figures.json["machine"] = {
+      {"host", machine.host}, {"cpu", machine.cpu}, {"cores", machine.cores}};
+  figures.json["seconds"] = all.seconds;
+  return figures;
 }
 
 }  // namespace rowhouse

@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,15 +15,16 @@
 #include "launch/accountability/accounted_configs.h"
 #include "launch/accountability/accounted_run.h"
 #include "launch/calibrate/calibration.h"
+#include "launch/figures/figures.h"
 #include "sharding/lab/cost/machine.h"
 #include "sharding/lab/cost/prediction_error.h"
 
 namespace rowhouse {
 
-// ContestOutcome: several plans of one workload, predicted and measured: is the plan with the least
+// RankingOutcome: several plans of one workload, predicted and measured: is the plan with the least
 // prediction a good choice? The plans run in turn, so that a slow minute slows all alike, until the
-// answer is certain or each plan has run kMaxContestRuns times.
-struct ContestOutcome {
+// answer is certain or each plan has run kMaxRankingRuns times.
+struct RankingOutcome {
   struct Plan {
     std::string name;
     double predicted_ms = 0;
@@ -43,27 +43,27 @@ struct ContestOutcome {
   // of every plan, so that what slows all of a turn divides out.
   double RatioTo(const Plan& plan) const;
   double regret() const { return RatioTo(fastest()); }  // 1: the chosen one is the fastest
-  bool is_good() const;                                 // within kGoodRegret
+  bool is_good() const { return regret() <= kGoodRegret; }
   double error() const;  // standard error of the ratio to the rival, as a share of it
   // Whether the runs suffice to say on which side of kGoodRegret the ratio to the rival lies. Above
-  // it the rival is the fastest plan, and that ratio is the regret.
-  bool is_told() const { return std::abs(kGoodRegret / RatioTo(rival()) - 1) > error(); }
+  // it the rival is the fastest plan, and that ratio is the regret. In JSON: "is_told".
+  bool is_certain() const { return std::abs(kGoodRegret / RatioTo(rival()) - 1) > error(); }
 
   static constexpr double kGoodRegret = 1.05;
 };
 
 // Runs of each plan.
-inline constexpr int kMinContestRuns = 4, kMaxContestRuns = 8;
+inline constexpr int kMinRankingRuns = 4, kMaxRankingRuns = 8;
 
-Result<ContestOutcome> HoldContest(const PlanContest& contest, const Machine& machine,
-                                   DriftMeter* drift);
+Result<RankingOutcome> RunRankingTest(const RankingTest& test, const Machine& machine,
+                                      SlowdownMeter* slowdown);
 
 struct Accountability {
   Calibration calibration;
   std::vector<AccountedRun> runs;
-  std::vector<ContestOutcome> choices;
+  std::vector<RankingOutcome> choices;
   bool is_quick = false;  // small runs, of which times are not judged
-  bool is_part = false;   // not all configurations and contests were asked for
+  bool is_part = false;   // not all configurations and ranking tests were asked for
   double seconds = 0;     // that all of it took
 };
 
@@ -85,16 +85,10 @@ struct Target {
 };
 std::vector<Target> TargetsOf(const Accountability& all);
 
-// The line of a configuration that `rowhouse plan --accountability` prints, and its heads.
-std::string RunLine(const AccountedRun& run);
-std::string RunLineHead();
-
 // A line a configuration and a plan, the kernels, then the targets.
-std::string AccountabilityText(const Accountability& all);
-
 // {configs, gmae: {step_time, bytes, load, kernels}, p90: {...}, rows: [{name, ps, workers, yaml,
 //  step_ms {predicted, measured, runs, spread}, wire_bytes, hit_rate, ps_nodes, phases_ms, drift,
 //  attempts, counts, is_oversubscribed, is_unsteady}], choices, kernels, targets, seconds}
-nlohmann::ordered_json AccountabilityToJson(const Accountability& all);
+Figures AccountabilityFigures(const Accountability& all);
 
 }  // namespace rowhouse
