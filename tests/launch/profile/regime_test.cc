@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/regimes/local_model.h"
-#include "launch/regimes/regime_class.h"
+#include "launch/regimes/regime_evidence.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
