@@ -39,7 +39,6 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/calibrate/calibration.cc", {"grid"}, kWord},
       {"launch/calibrate/kernels/messages.cc", {"sgd"}, "the kernel is measured with it"},
       {"launch/calibrate/kernels/store.cc", {"rocksdb"}, "the kernel measures it"},
-      {"launch/calibrate/measured_kernel.h", {"sgd"}, kDefault},
       {"launch/calibrate/trained_config.cc", {"*"}, "runs that factors are fitted to"},
       {"launch/calibrate/trained_config.h", {"adagrad", "dot", "row_wise"}, kDefault},
       {"launch/data/convert.cc", {"block", "criteo"}, kWord + "; " + kDefault},
