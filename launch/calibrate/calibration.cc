@@ -217,10 +217,9 @@ Figures CalibrationFigures(const Calibration& calibration) {
   figures.json = machine.ToJson();
   figures.Say("\n{}: {}, {} cores, {} MiB of last-level cache for a process\n\n", machine.host,
               machine.cpu, machine.cores, machine.llc_bytes >> 20);
-  FigureTable constants{.columns = {{"", "constant"},
-                                    {"", "value", &FourDigits},
-                                    {"", "unit"},
-                                    {"", "known to", &HalfSpread}}};
+  FigureTable constants{
+      .columns = {
+          {"", "figure"}, {"", "value", &FourDigits}, {"", "unit"}, {"", "known to", &HalfSpread}}};
   for (const auto& [name, constant] : machine.constants) {
     constants.rows.push_back({name, constant.value, constant.unit, constant.spread});
   }
