@@ -216,7 +216,11 @@ void ConversionState::RemoveSpills() const {
 
 Status ConversionState::Finish() {
   RemoveUnnamed();
-  if (fs::exists(data_path())) RETURN_IF_ERROR(RenameDurably(data_path(), out_));
+  if (fs::exists(data_path())) {
+    RETURN_IF_ERROR(RenameDurably(data_path(), out_));
+  } else {  // An earlier call has renamed it.
+    RETURN_IF_ERROR(SyncDirectory(fs::absolute(out_).parent_path().string()));
+  }
   // conversion.json goes last: it says what the rest is.
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory_, error)) {

@@ -61,9 +61,9 @@ struct TraceHeader {
   uint32_t workers = 1;
 };
 
-// Opens the parts of all workers, in their order, which are read side by side: a
-// step has the samples of worker 0, then those of worker 1, and so on. Errors are those of
-// OpenTrace; kUsage also for parts of different runs, and if parts are missing.
+// Opens the parts of all workers, in their order, which are read side by side: a step has the
+// samples of worker 0, then those of worker 1, and so on. Errors are those of OpenTrace; kUsage
+// also for parts of different runs, and if parts are missing.
 Result<std::unique_ptr<TraceReader>> OpenRecordedTrace(const std::vector<std::string>& parts);
 
 // One file a worker: `path` itself if there is only one, else <path>.<worker>.
