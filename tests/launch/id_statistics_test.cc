@@ -1,5 +1,3 @@
-#include "worker/data/blocks/id_statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "common/random.h"
+#include "launch/data/stats.h"
 #include "worker/data/zipf.h"
 
 namespace rowhouse {
