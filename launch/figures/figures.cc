@@ -25,12 +25,7 @@ std::string CellText(const FigureTable::Column& column, const OrderedJson& cell)
   return column.text == nullptr ? cell.dump() : column.text(cell.get<double>());
 }
 
-}  // namespace
-
-std::string FixedText(double value, int digits) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
-}
-
+// The columns for people.
 TextTable TextTableOf(const FigureTable& table, size_t max_rows) {
   TextTable text;
   for (const FigureTable::Column& column : table.columns) {
@@ -45,6 +40,12 @@ TextTable TextTableOf(const FigureTable& table, size_t max_rows) {
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::string FixedText(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
 }
 
 OrderedJson TableAsJson(const FigureTable& table) {

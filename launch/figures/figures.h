@@ -50,9 +50,7 @@ struct FigureTable {
   std::string others_are = "; --json has all";
 };
 
-// The columns for people.
-TextTable TextTableOf(const FigureTable& table, size_t max_rows);
-// Those of its first max_text_rows rows, and the line for the others.
+// The columns for people of its first max_text_rows rows, and the line for the others.
 std::string TableAsText(const FigureTable& table);
 // A list of objects, a row each: the columns with a key.
 nlohmann::ordered_json TableAsJson(const FigureTable& table);
