@@ -22,8 +22,8 @@ struct RunPrediction {
   std::string ids;          // IdsAreFrom
 };
 
-// Of a run of that many steps, over that many hosts. `goes_on`: it began with a saved model. kUsage if
-// the calibration or the access counts cannot be read or lack something.
+// Of a run of that many steps, over that many hosts. `goes_on`: it began with a saved model. kUsage
+// if the calibration or the access counts cannot be read or lack something.
 struct RunToPredict {
   uint32_t ps = 1;
   uint32_t shards_per_ps = 1;

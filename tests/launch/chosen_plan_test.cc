@@ -1,10 +1,9 @@
 // Which plan a run with --plan=auto trains with, and what it says of it.
-#include "launch/prediction/auto_plan.h"
-
 #include <gtest/gtest.h>
 
 #include "common/durable_file.h"
 #include "launch/hosts/host_facts.h"
+#include "launch/prediction/auto_plan.h"
 #include "launch/prediction/plan_of_run.h"
 #include "sharding/lab/cost/machine.h"
 #include "tests/launch/given_settings.h"

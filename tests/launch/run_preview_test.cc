@@ -1,7 +1,6 @@
 // What a run says before it trains.
-#include "launch/run/prepared_run.h"
-
 #include "launch/prediction/plan_of_run.h"
+#include "launch/run/prepared_run.h"
 #include "tests/launch/given_settings.h"
 #include "tests/testing/testing.h"
 
