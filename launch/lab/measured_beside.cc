@@ -98,21 +98,23 @@ void AddBeside(const SimulatedRun& simulated, const MeasuredRun& measured, Figur
                                 {.title = "simulated", .text = FixedText<3>},
                                 {.title = "measured", .text = FixedText<3>},
                                 {.title = "error %", .text = FixedText<1>}}};
-  const auto add = [&](const std::string& name, double scale, double expected, double real) {
+  const auto add = [&](const std::string& name, NumberText text, double scale, double expected,
+                       double real) {
     const double error = real > 0 ? (expected - real) / real : 0;
     table.rows.push_back(
-        {name, expected * scale, real * scale, fmt::format("{:+.1f}", 100 * error)});
+        {name, text(expected * scale), text(real * scale), fmt::format("{:+.1f}", 100 * error)});
     return OrderedJson{{"simulated", expected}, {"measured", real}, {"error", error}};
   };
   OrderedJson& json = figures->json["beside"] = {{"runs", measured.runs}};
-  json["step_ms"] = add("median step, ms", 1, simulated.median_step_ms, measured.step_ms);
+  json["step_ms"] =
+      add("median step, ms", FixedText<3>, 1, simulated.median_step_ms, measured.step_ms);
   json["step_ms"]["spread"] = measured.step_spread;
-  json["wire_bytes"] =
-      add("MiB on the wire a step", 1.0 / (1 << 20), simulated.wire_bytes, measured.wire_bytes);
+  json["wire_bytes"] = add("MiB on the wire a step", FixedText<3>, 1.0 / (1 << 20),
+                           simulated.wire_bytes, measured.wire_bytes);
   json["load"] = OrderedJson::array();
   for (size_t p = 0; p < measured.load.size(); ++p) {
-    json["load"].push_back(
-        add(fmt::format("rows a step, PS node {}", p), 1, simulated.ps[p].load, measured.load[p]));
+    json["load"].push_back(add(fmt::format("rows a step, PS node {}", p), FixedText<0>, 1,
+                               simulated.ps[p].load, measured.load[p]));
   }
   const std::string spread =
       measured.runs < 2
