@@ -159,6 +159,7 @@ TEST(RegimeEvidence, OtherFilesAreRefusedByName) {
   json["configs"][0]["step_us"] = "fast";
   EXPECT_THAT(EvidenceFromJson(json).status().message(),
               HasSubstr("configs[0].step_us is \"fast\"; expected a number"));
+  json["configs"][0]["step_us"] = 100;
   json["configs"][0].erase("shares");
   EXPECT_THAT(EvidenceFromJson(json).status().message(), HasSubstr("configs[0].shares is missing"));
 }
