@@ -45,16 +45,16 @@ std::vector<MessageWays> WaysOf(const RunProfile& profile, const RankProfile& ra
 }
 
 FigureTable MessagesTable(const RunProfile& profile, const RankProfile& rank) {
+  constexpr size_t kMany = 16;
   FigureTable table{.columns = {{"kind", "messages"},
                                 {"shard", "shard"},
                                 {"number", "number", &CountText},
                                 {"behind_us", "behind us", &FixedText<1>},
                                 {"going_us", "going us", &FixedText<1>},
                                 {"served_us", "served us", &FixedText<1>},
-                                {"coming_us", "coming us", &FixedText<1>}},
-                    .max_text_rows = 16};
+                                {"coming_us", "coming us", &FixedText<1>}}};
   std::vector<MessageWays> all = WaysOf(profile, rank);
-  if (all.size() > table.max_text_rows) std::ranges::sort(all, std::greater(), &MessageWays::all);
+  if (all.size() > kMany) std::ranges::sort(all, std::greater(), &MessageWays::all);
   for (const MessageWays& ways : all) {
     table.rows.push_back({ways.is_push ? "push" : "pull", ways.shard, ways.messages,
                           ways.behind * 1e-3, ways.going * 1e-3, ways.served * 1e-3,

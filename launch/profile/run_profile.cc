@@ -111,6 +111,17 @@ std::string ThreadText(const ThreadRecord& thread, Scale scale) {
   return text;
 }
 
+std::string MessagesText(FigureTable table) {
+  constexpr size_t kMaxShown = 16;
+  if (table.rows.empty()) return "";
+  const size_t left_out = table.rows.size() - std::min(table.rows.size(), kMaxShown);
+  table.rows.resize(table.rows.size() - left_out);
+  Figures figures;
+  figures.Add(std::move(table));
+  if (left_out > 0) figures.Say("{} others take less\n", left_out);
+  return FiguresAsText(figures);
+}
+
 // Of the ranks of one process, with what no part accounts for.
 std::vector<MemoryPart> MemoryOf(const RunProfile& profile, const RankProfile& rank) {
   std::vector<MemoryPart> parts = rank.memory;
@@ -346,9 +357,7 @@ std::string ProfileText(const RunProfile& profile) {
     for (const ThreadRecord& thread : rank.threads) {
       text += ThreadText(thread, ScaleOf(profile, rank));
     }
-    if (const FigureTable messages = MessagesTable(profile, rank); !messages.rows.empty()) {
-      text += TableAsText(TextTableOf(messages, messages.max_text_rows));
-    }
+    text += MessagesText(MessagesTable(profile, rank));
     text += MemoryText(profile, rank);
   }
   return text;
