@@ -1,5 +1,5 @@
 // Runs of this program as processes of their own: what the system does, as an operator runs it.
-// They are ended when this process is told to stop (stop_signal.h). Threads: one.
+// They are ended when a signal stops this process (stop_signal.h). Threads: one.
 #pragma once
 
 #include <chrono>

@@ -60,7 +60,7 @@ class OneShard {
   // Pulls the rows of one batch of table 0, and, to change them, pushes its gradients.
   Status Pull(std::vector<RowBatch>* batches);
   Status PullAndPush(std::vector<RowBatch>* batches);
-  // Says which rows the pull of the step so many pushes from now will ask for.
+  // Says which rows the pull of the step `steps_ahead` pushes from now will ask for.
   Status Prefetch(uint64_t steps_ahead, const std::vector<RowBatch>& batches);
   Result<StatsReply> Stats();
 

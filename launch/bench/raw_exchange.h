@@ -30,7 +30,7 @@ class RawExchange {
   RawExchange(const RawExchange&) = delete;
   RawExchange& operator=(const RawExchange&) = delete;
 
-  // Exchanges so many requests with a full window; returns the requests a second.
+  // Exchanges this many requests with a full window; returns the requests a second.
   Result<double> RequestsPerSecond(size_t requests);
 
  private:

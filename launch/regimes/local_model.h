@@ -70,7 +70,7 @@ class LocalModel {
   // One step. kInternal if the model diverges.
   Result<LocalTimes> Step(const Batch& batch);
 
-  // Bytes of rows that so many lookups of each feature read.
+  // Bytes of rows that this many lookups of each feature read.
   uint64_t lookup_bytes(uint64_t lookups) const;
 
  private:
@@ -86,12 +86,12 @@ class LocalModel {
 
 class LookupTiming {
  public:
-  // A table of so many rows x dim floats at the beginning of `memory`, which outlives this.
+  // A table of `rows` x `dim` floats at the beginning of `memory`, which outlives this.
   LookupTiming(std::span<const float> memory, uint64_t rows, uint32_t dim);
 
-  // Nanoseconds of one call that looks up so many rows, evenly spread; other rows each time.
+  // Nanoseconds of one call that looks up this many rows, evenly spread; other rows each time.
   double CallNs(uint64_t lookups);
-  // The median of so many calls, after one that is not counted.
+  // The median of this many calls, after one that is not counted.
   double MedianNs(uint64_t lookups, int calls);
 
   uint64_t bytes() const { return rows_ * dim_ * sizeof(float); }
