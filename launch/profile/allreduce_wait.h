@@ -1,4 +1,4 @@
-// Separates the waiting in an allreduce from its work, when the profiles of all workers are together.
+// The waiting in an allreduce, apart from its work, when the profiles of all workers are together.
 //
 // A worker waits from when it comes to the allreduce of a step until the last worker has come; the
 // rest is summing and the network. No barrier is needed: each worker noted when it came, and their
