@@ -9,19 +9,40 @@
 #include <numeric>
 #include <span>
 
+#include "worker/embedding/row_batch.h"
 #include "worker/embedding/slices.h"
+#include "worker/embedding/worker_rows.h"
 #include "worker/mpi/agreement.h"
 #include "worker/train/forward_pass.h"
 
 namespace rowhouse {
 
-Status PulledRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
-  if (worker_rows_ != nullptr) worker_rows_->Fill(rows);
-  client_.StartPull(steps_, /*eval=*/true, rows, bags);
-  return RunClient(client_, dialer_, clock_);
-}
-
 namespace {
+
+// The rows of a running job as a RowSource: pulled from its shards, or copied from this
+// worker where the plan keeps rows on the workers.
+class JobRows final : public RowSource {
+ public:
+  // Rows as they are after `steps` steps. `worker_rows`: null if the plan keeps none on the
+  // workers. All outlive this. `client` has no pull under way when Read is called.
+  JobRows(PsClient& client, Dialer& dialer, const Clock& clock, const WorkerRows* worker_rows,
+          uint64_t steps)
+      : client_(client), dialer_(dialer), clock_(clock), worker_rows_(worker_rows), steps_(steps) {}
+
+  // Errors are those of RunClient.
+  Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) override {
+    if (worker_rows_ != nullptr) worker_rows_->Fill(rows);
+    client_.StartPull(steps_, /*eval=*/true, rows, bags);
+    return RunClient(client_, dialer_, clock_);
+  }
+
+ private:
+  PsClient& client_;
+  Dialer& dialer_;
+  const Clock& clock_;
+  const WorkerRows* const worker_rows_;
+  const uint64_t steps_;
+};
 
 // Their sum over all samples does not depend on how workers divide the samples. Labels alone: which
 // columns a model sees of a sample does not make it another one.
@@ -60,7 +81,7 @@ Evaluator::Evaluator(uint64_t batch_size, Dataset& data, TrainingStep& step, PsC
 }
 
 Status Evaluator::Score(uint64_t steps, Scored* mine) {
-  PulledRows rows(client_, dialer_, clock_, step_.rows(), steps);
+  JobRows rows(client_, dialer_, clock_, step_.rows(), steps);
   Scorer scorer(step_.forward(), rows);
   const uint64_t total = data_.test_samples();
   for (uint64_t first = 0; first < total; first += batch_size_) {
