@@ -198,7 +198,7 @@ class ZeroMqListener final : public Listener {
     const Unsent unsent = UnsentTo(to);
     RETURN_IF_ERROR(CheckRoom(*unsent, frames));
     ASSIGN_OR_RETURN(Parts parts, ToParts(*context_, std::move(frames), unsent));
-    Outbox& outbox = outboxes_[to];
+    MessageOutbox& outbox = outboxes_[to];
     waiting_bytes_ -= outbox.own_bytes();
     const Status status = outbox.Send(socket_, &to, std::move(parts), context_->options, endpoint_);
     if (status.code() == StatusCode::kUnavailable) DropWaiting(outbox);
@@ -269,7 +269,7 @@ class ZeroMqListener final : public Listener {
                       "{}: the peer does not read: {} bytes wait for it", endpoint_, unsent);
   }
 
-  void DropWaiting(Outbox& outbox) {
+  void DropWaiting(MessageOutbox& outbox) {
     if (outbox.empty()) return;
     LOG(WARNING) << "peer gone listener=" << endpoint_ << " dropped_messages=" << outbox.size();
     outbox.Clear();
@@ -279,9 +279,9 @@ class ZeroMqListener final : public Listener {
   zmq::socket_t socket_;
   const std::string endpoint_;
   const int wake_fd_;
-  size_t in_hand_bytes_ = 0;                     // of the message that was taken last
-  std::unordered_map<PeerId, Outbox> outboxes_;  // no empty ones
-  size_t waiting_bytes_ = 0;                     // own_bytes() of all of them
+  size_t in_hand_bytes_ = 0;                            // of the message that was taken last
+  std::unordered_map<PeerId, MessageOutbox> outboxes_;  // no empty ones
+  size_t waiting_bytes_ = 0;                            // own_bytes() of all of them
   std::unordered_map<PeerId, Unsent> unsent_;
 };
 
@@ -333,7 +333,7 @@ class ZeroMqDialer final : public Dialer {
     zmq::socket_t socket;
     std::string endpoint;
     HandshakeWatch handshakes;
-    Outbox outbox;
+    MessageOutbox outbox;
     std::optional<TimeMs> lost_since, refused_since, asked_at;
   };
   // A line that had something to read, and how much of its turn is used.

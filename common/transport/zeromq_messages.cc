@@ -199,12 +199,12 @@ std::optional<Received> TryReceive(ZeroMqContext& context, zmq::socket_t& socket
 
 // ---- Messages that ZeroMQ's own queue did not take ----------------------------------------------
 
-void Outbox::Clear() {
+void MessageOutbox::Clear() {
   waiting_.clear();
   bytes_ = own_bytes_ = 0;
 }
 
-Sent Outbox::Flush(zmq::socket_t& socket, const PeerId* peer) {
+Sent MessageOutbox::Flush(zmq::socket_t& socket, const PeerId* peer) {
   while (!waiting_.empty()) {
     // Sent parts are empty.
     const size_t bytes = BytesOf(waiting_.front()), own_bytes = OwnBytesOf(waiting_.front());
@@ -217,8 +217,8 @@ Sent Outbox::Flush(zmq::socket_t& socket, const PeerId* peer) {
   return Sent::kYes;
 }
 
-Status Outbox::Send(zmq::socket_t& socket, const PeerId* peer, Parts parts,
-                    const ZeroMqOptions& options, const std::string& where) {
+Status MessageOutbox::Send(zmq::socket_t& socket, const PeerId* peer, Parts parts,
+                           const ZeroMqOptions& options, const std::string& where) {
   Sent sent = Flush(socket, peer);
   if (sent == Sent::kYes) sent = TrySend(socket, peer, parts);
   if (sent == Sent::kYes) return OkStatus();

@@ -45,7 +45,7 @@ enum class Sent { kYes, kFull, kUnreachable };
 
 // The queue of messages to one peer that ZeroMQ's own queue did not take. Everything to that peer
 // goes through it, so that order is kept. `peer`: null where the socket is no ROUTER.
-class Outbox {
+class MessageOutbox {
  public:
   bool empty() const { return waiting_.empty(); }
   size_t size() const { return waiting_.size(); }

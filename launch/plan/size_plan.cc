@@ -126,13 +126,13 @@ FigureTable Vocabularies(const Settings& settings, const LogicalTable& asked,
     largest.kind_options = options;
     std::vector<std::string> words;
     for (const auto& [name, value] : options) words.push_back(name + "=" + value);
-    const Result<Vocabulary> made = LargestVocabulary(largest, memory_bytes);
+    const Result<LargestTable> made = LargestVocabulary(largest, memory_bytes);
     if (!made.ok()) {
       table.rows.push_back({kind, options, fmt::format("{}", fmt::join(words, " ")), nullptr,
                             nullptr, nullptr, nullptr, nullptr, made.status().message()});
       return;
     }
-    const Vocabulary& vocabulary = made.value();
+    const LargestTable& vocabulary = made.value();
     const std::string& rows_option = TableKinds().DeclarationOf(kind).rows_option;
     if (!vocabulary.ids && !rows_option.empty()) {
       words = {fmt::format("{}={}", rows_option, vocabulary.physical_rows)};

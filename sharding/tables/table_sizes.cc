@@ -151,7 +151,7 @@ ShardBytes FullestShard(const EmbeddingTables& tables, uint32_t shards) {
   return bytes;
 }
 
-Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
+Result<LargestTable> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
   const std::string& rows_option = TableKinds().DeclarationOf(like.kind).rows_option;
   const bool has_buckets = !rows_option.empty();
   const auto measure = [&](uint64_t size) {
@@ -164,7 +164,7 @@ Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
     return candidate.ok() && candidate.value().bytes <= memory_bytes;
   };
   RETURN_IF_ERROR(measure(1).status());
-  if (!fits(1)) return Vocabulary{.ids = 0};
+  if (!fits(1)) return LargestTable{.ids = 0};
   const uint64_t most = has_buckets ? kMaxBuckets : kMaxRows;
   uint64_t largest = most;
   if (!fits(most)) {
@@ -175,7 +175,7 @@ Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes) {
     }
   }
   const Candidate found = measure(largest).value();
-  Vocabulary vocabulary{.physical_rows = found.physical_rows, .bytes = found.bytes};
+  LargestTable vocabulary{.physical_rows = found.physical_rows, .bytes = found.bytes};
   if (!has_buckets && largest < most) vocabulary.ids = largest;
   return vocabulary;
 }

@@ -72,7 +72,7 @@ ShardBytes FullestShard(const EmbeddingTables& tables, uint32_t shards);
 
 // ---- The largest vocabulary -------------------------------------------------------------------
 
-struct Vocabulary {
+struct LargestTable {
   // How many ids fit; 0: not even one; nothing: any number.
   std::optional<uint64_t> ids;
   uint64_t physical_rows = 0;
@@ -83,7 +83,7 @@ struct Vocabulary {
 // projection included; like.rows does not matter. Of a kind whose ids share rows
 // (KindDeclaration::rows_option) it is the one with most rows. Assumes that more ids never take
 // fewer bytes. kUsage if the kind refuses a table of one row.
-Result<Vocabulary> LargestVocabulary(LogicalTable like, uint64_t memory_bytes);
+Result<LargestTable> LargestVocabulary(LogicalTable like, uint64_t memory_bytes);
 
 // ---- Sizes by formula -------------------------------------------------------------------------
 

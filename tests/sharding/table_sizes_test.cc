@@ -217,8 +217,8 @@ TEST(ModelSizes, OverShardsAndInFewerBits) {
 // ---- The largest vocabulary
 // -----------------------------------------------------------------------
 
-Vocabulary Largest(const std::string& kind, uint32_t dim, uint64_t memory,
-                   KindOptions options = {}) {
+LargestTable Largest(const std::string& kind, uint32_t dim, uint64_t memory,
+                     KindOptions options = {}) {
   return LargestVocabulary(TableSizesTable(kind, 0, dim, std::move(options)), memory).value();
 }
 
@@ -239,7 +239,7 @@ TEST(LargestVocabulary, IsTheLastThatFits) {
 }
 
 TEST(LargestVocabulary, OfHashedTablesIsUnbounded) {
-  const Vocabulary hashed = Largest("hashed", 16, 80 * 1000 + 3);
+  const LargestTable hashed = Largest("hashed", 16, 80 * 1000 + 3);
   EXPECT_FALSE(hashed.ids.has_value());
   EXPECT_EQ(hashed.physical_rows, 1000u);
   EXPECT_EQ(hashed.bytes, 80000u);
