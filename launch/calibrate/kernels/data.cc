@@ -1,6 +1,5 @@
 // data_<source> (samples, ids): making samples with so many ids each, over 26 tables at most, of
-// every source that generates them; data_<source>_uniform: with evenly spread ids, of one that
-// spreads them by a law.
+// every source that generates them.
 #include <algorithm>
 
 #include "launch/bench/stopwatch.h"
@@ -12,7 +11,7 @@ namespace {
 
 class Data final : public MeasuredKernel {
  public:
-  Data(std::string source, bool is_uniform) : source_(std::move(source)), is_uniform_(is_uniform) {}
+  explicit Data(std::string source) : source_(std::move(source)) {}
 
   Status Prepare(std::span<const double> sizes) override {
     samples_ = SizeOf(sizes[0]);
@@ -26,7 +25,6 @@ class Data final : public MeasuredKernel {
     options.flags = {{"synthetic_bag_length", bag},
                      {"num_indices_per_lookup", bag},
                      {"num_indices_per_lookup_fixed", "true"}};
-    if (is_uniform_) options.flags["zipf_exponent"] = "0";
     ASSIGN_OR_RETURN(data_, Datasets().Make(source_, options));
     turn_ = 0;
     return Measure().status();
@@ -39,7 +37,6 @@ class Data final : public MeasuredKernel {
 
  private:
   const std::string source_;
-  const bool is_uniform_;
   size_t samples_ = 0;
   uint64_t turn_ = 0;
   std::unique_ptr<Dataset> data_;
@@ -49,14 +46,10 @@ class Data final : public MeasuredKernel {
 REGISTER_MEMBER(AddMeasuredKernels([] {
   std::vector<KernelDeclaration> kernels;
   for (const std::string& source : Datasets().Names()) {
-    const DatasetDeclaration& declaration = DeclarationOfDataset(source);
-    if (!declaration.is_generated) continue;
-    for (const bool is_uniform : {false, true}) {
-      if (is_uniform && declaration.zipf_exponent == nullptr) continue;
-      kernels.push_back({.name = "data_" + source + (is_uniform ? "_uniform" : ""),
-                         .grid = {{"samples", {1, 64, 1024, 4096}}, {"ids", {1, 8, 26, 260}}},
-                         .make = Makes<Data>(source, is_uniform)});
-    }
+    if (!DeclarationOfDataset(source).is_generated) continue;
+    kernels.push_back({.name = "data_" + source,
+                       .grid = {{"samples", {1, 64, 1024, 4096}}, {"ids", {1, 8, 26, 260}}},
+                       .make = Makes<Data>(source)});
   }
   return kernels;
 }));
