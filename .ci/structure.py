@@ -18,9 +18,9 @@ MAX_METHODS, MAX_LINES = 25, 60
 FOLDERS = ["common", "sharding", "ps", "worker", "launch"]
 NO_HEADER = re.compile(
     r"/(kinds|optimizers|initialisers|strategies|engines|policies|sources|interactions|lr_policies|bench|entries|kernels)/[^/]+\.cc$"
-    r"|^launch/data/[^/]+\.cc$|^launch/main\.cc$"
-    r"|^launch/accountability/accountability\.cc$"
-    r"|^launch/lab/(plan_op_trace|scaling|simulate|strategies|trace_mode|what_if_report)\.cc$|_command\.cc$")
+    r"|^launch/(data|lab)/[^/]+\.cc$|^launch/main\.cc$|^launch/model/ckpt_\w+\.cc$"
+    r"|^launch/accountability/accountability\.cc$|^launch/regimes/regime\.cc$"
+    r"|^launch/plan/(strategies|trace_mode)\.cc$|_command\.cc$")
 CONTROL = re.compile(r"^(if|for|while|switch|do|else|try|catch|case|default|return)\b")
 CLASS = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?(?:[A-Z_]+(?:\([^)]*\))?\s+)?([\w:]+)")
 

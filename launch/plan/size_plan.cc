@@ -185,11 +185,81 @@ CacheSize CacheOf(const Settings& settings, const LogicalTable& asked) {
   return cache;
 }
 
+// Logical and physical tables; people see a line of totals, too.
+void AddTables(const EmbeddingTables& tables, const ModelSizes& sizes, Figures* out) {
+  FigureTable logical = LogicalTables(tables, sizes);
+  out->json["tables"] = TableAsJson(logical);
+  FigureTable::Row& total = logical.rows.emplace_back(logical.columns.size(), "");
+  total[0] = "total";
+  total[9] = sizes.bytes.rows;
+  total[10] = sizes.bytes.state;
+  total[11] = sizes.bytes.trailers;
+  total[12] = sizes.projections;
+  total[14] = sizes.of_plain();
+  out->Add(std::move(logical));
+  out->Add(PhysicalTables(tables, sizes));
+  out->Append("\n");
+}
+
+void AddTotals(const Settings& settings, const ModelSizes& sizes, Figures* out) {
+  const uint64_t weights = sizes.rows_and_projections();
+  out->Line("rows and projections:",
+            fmt::format("{} ({} bytes), {:.4f} of {} as plain tables", SizeBytes(weights),
+                        SizeCount(weights), sizes.of_plain(), SizeBytes(sizes.plain_rows)));
+  out->Line("with state and trailers:", SizeBytes(sizes.bytes.total()));
+  DenseParameters dense;  // Never allocated: only its size is needed.
+  const DlrmModel model(settings.model, &dense);
+  out->Line("dense part:", fmt::format("{} parameters, {}", SizeCount(dense.size()),
+                                       SizeBytes(dense.size() * sizeof(float))));
+  out->Line("rows read by a sample:",
+            fmt::format("{} bytes, at one id a table", SizeCount(sizes.lookup)));
+  const uint64_t in_8_bits = QuantisedBytes(settings.embedding, 8),
+                 in_4_bits = QuantisedBytes(settings.embedding, 4);
+  out->Line("rows in 8 and in 4 bits:",
+            fmt::format("{} and {}", SizeBytes(in_8_bits), SizeBytes(in_4_bits)));
+  out->json["totals"] = {{"rows_bytes", sizes.bytes.rows},
+                         {"state_bytes", sizes.bytes.state},
+                         {"trailer_bytes", sizes.bytes.trailers},
+                         {"projection_bytes", sizes.projections},
+                         {"plain_rows_bytes", sizes.plain_rows},
+                         {"of_plain", sizes.of_plain()},
+                         {"lookup_bytes", sizes.lookup},
+                         {"dense_parameters", dense.size()},
+                         {"parameters", weights / sizeof(float) + dense.size()},
+                         {"rows_bytes_in_8_bits", in_8_bits},
+                         {"rows_bytes_in_4_bits", in_4_bits}};
+}
+
+void AddCacheAndShards(const Settings& settings, const LogicalTable& asked, Figures* out) {
+  const CacheSize cache = CacheOf(settings, asked);
+  out->Line("cache of a PS node:",
+            fmt::format("bytes = cache_sets * cache_lines * dim * element_size = {} * {} * {} * "
+                        "4 = {} of weights",
+                        cache.sets, cache.lines, asked.dim, cache.bytes));
+  out->json["cache"] = {{"cache_sets", cache.sets},
+                        {"cache_lines", cache.lines},
+                        {"dim", asked.dim},
+                        {"element_size", sizeof(float)},
+                        {"bytes", cache.bytes}};
+  const uint32_t shards = PsNodesOf(settings.cluster) * settings.cluster.shards;
+  const ShardBytes fullest = FullestShard(settings.embedding, shards);
+  if (shards > 1) {
+    out->Line(fmt::format("at most on one of {} shards:", shards),
+              fmt::format("{} of weights divided by rows, as training does; by columns {}; by "
+                          "rows as block tables {}",
+                          SizeBytes(fullest.by_rows), SizeBytes(fullest.by_columns),
+                          SizeBytes(fullest.as_blocks)));
+  }
+  out->json["shards"] = {{"count", shards},
+                         {"by_rows_bytes", fullest.by_rows},
+                         {"by_columns_bytes", fullest.by_columns},
+                         {"as_blocks_bytes", fullest.as_blocks}};
+}
+
 }  // namespace
 
 Figures SizeFigures(const Settings& settings, uint64_t memory_bytes) {
-  const EmbeddingTables& tables = settings.embedding;
-  const ModelSizes sizes = SizesOf(tables);
+  const ModelSizes sizes = SizesOf(settings.embedding);
   LogicalTable asked;
   asked.name = "asked";
   asked.rows = 1;
@@ -198,68 +268,9 @@ Figures SizeFigures(const Settings& settings, uint64_t memory_bytes) {
   asked.optimizer_options = settings.table_defaults.optimizer_options;
 
   Figures figures{.json = {{"format", kSizePlanFormat}}};
-  FigureTable logical = LogicalTables(tables, sizes);
-  figures.json["tables"] = TableAsJson(logical);
-  FigureTable::Row& total = logical.rows.emplace_back(logical.columns.size(), "");
-  total[0] = "total";
-  total[9] = sizes.bytes.rows;
-  total[10] = sizes.bytes.state;
-  total[11] = sizes.bytes.trailers;
-  total[12] = sizes.projections;
-  total[14] = sizes.of_plain();
-  figures.Add(std::move(logical));
-  figures.Add(PhysicalTables(tables, sizes));
-  figures.Append("\n");
-
-  const uint64_t weights = sizes.rows_and_projections();
-  figures.Line("rows and projections:",
-               fmt::format("{} ({} bytes), {:.4f} of {} as plain tables", SizeBytes(weights),
-                           SizeCount(weights), sizes.of_plain(), SizeBytes(sizes.plain_rows)));
-  figures.Line("with state and trailers:", SizeBytes(sizes.bytes.total()));
-  DenseParameters dense;  // Never allocated: only its size is needed.
-  const DlrmModel model(settings.model, &dense);
-  figures.Line("dense part:", fmt::format("{} parameters, {}", SizeCount(dense.size()),
-                                          SizeBytes(dense.size() * sizeof(float))));
-  figures.Line("rows read by a sample:",
-               fmt::format("{} bytes, at one id a table", SizeCount(sizes.lookup)));
-  const uint64_t in_8_bits = QuantisedBytes(tables, 8), in_4_bits = QuantisedBytes(tables, 4);
-  figures.Line("rows in 8 and in 4 bits:",
-               fmt::format("{} and {}", SizeBytes(in_8_bits), SizeBytes(in_4_bits)));
-  figures.json["totals"] = {{"rows_bytes", sizes.bytes.rows},
-                            {"state_bytes", sizes.bytes.state},
-                            {"trailer_bytes", sizes.bytes.trailers},
-                            {"projection_bytes", sizes.projections},
-                            {"plain_rows_bytes", sizes.plain_rows},
-                            {"of_plain", sizes.of_plain()},
-                            {"lookup_bytes", sizes.lookup},
-                            {"dense_parameters", dense.size()},
-                            {"parameters", weights / sizeof(float) + dense.size()},
-                            {"rows_bytes_in_8_bits", in_8_bits},
-                            {"rows_bytes_in_4_bits", in_4_bits}};
-
-  const CacheSize cache = CacheOf(settings, asked);
-  figures.Line("cache of a PS node:",
-               fmt::format("bytes = cache_sets * cache_lines * dim * element_size = {} * {} * {} * "
-                           "4 = {} of weights",
-                           cache.sets, cache.lines, asked.dim, cache.bytes));
-  figures.json["cache"] = {{"cache_sets", cache.sets},
-                           {"cache_lines", cache.lines},
-                           {"dim", asked.dim},
-                           {"element_size", sizeof(float)},
-                           {"bytes", cache.bytes}};
-  const uint32_t shards = PsNodesOf(settings.cluster) * settings.cluster.shards;
-  const ShardBytes fullest = FullestShard(tables, shards);
-  if (shards > 1) {
-    figures.Line(fmt::format("at most on one of {} shards:", shards),
-                 fmt::format("{} of weights divided by rows, as training does; by columns {}; by "
-                             "rows as block tables {}",
-                             SizeBytes(fullest.by_rows), SizeBytes(fullest.by_columns),
-                             SizeBytes(fullest.as_blocks)));
-  }
-  figures.json["shards"] = {{"count", shards},
-                            {"by_rows_bytes", fullest.by_rows},
-                            {"by_columns_bytes", fullest.by_columns},
-                            {"as_blocks_bytes", fullest.as_blocks}};
+  AddTables(settings.embedding, sizes, &figures);
+  AddTotals(settings, sizes, &figures);
+  AddCacheAndShards(settings, asked, &figures);
   figures.json["memory_bytes"] = memory_bytes;
   figures.json["vocabulary_dim"] = asked.dim;
   figures.json["vocabulary_optimizer"] = asked.optimizer;
