@@ -22,7 +22,7 @@ std::string CellText(const FigureTable::Column& column, const OrderedJson& cell)
       text += (text.empty() ? "" : ", ") + CellText(column, item);
     return text;
   }
-  return column.text == nullptr ? cell.dump() : column.text(cell.get<double>());
+  return column.text == nullptr ? DumpJson(cell) : column.text(cell.get<double>());
 }
 
 // The columns for people.
@@ -76,7 +76,7 @@ std::string TableAsCsv(const FigureTable& table) {
     add_line([&](size_t c) -> std::string {
       if (row[c].is_null() || row[c].is_discarded()) return "";
       if (row[c].is_string()) return CsvText(row[c].get<std::string>());
-      return row[c].is_number_float() ? fmt::format("{}", row[c].get<double>()) : row[c].dump();
+      return row[c].is_number_float() ? fmt::format("{}", row[c].get<double>()) : DumpJson(row[c]);
     });
   }
   return text;

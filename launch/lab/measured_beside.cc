@@ -76,6 +76,7 @@ Result<MeasuredRun> ReadMeasuredRun(const std::string& paths, const ClusterShape
                                     std::span<const LogicalTable> tables) {
   std::vector<double> step_ms, wire_bytes;
   std::vector<std::vector<double>> load(cluster.ps);
+  if (paths.empty()) return UsageError("--reports names no file");
   for (const std::string& path : SplitAtCommas(paths)) {
     ASSIGN_OR_RETURN(const OneRun run, ReadRun(path, cluster, tables));
     step_ms.push_back(run.step_ms);

@@ -144,6 +144,7 @@ Result<std::vector<std::string>> CandidateNames(const std::string& value, const 
   }
   known.emplace_back(kPlannedName);
   if (value == "all") return known;
+  if (value.empty()) return UsageError("{}: no strategy is named", flag);
   std::vector<std::string> names;
   for (const std::string& name : SplitAtCommas(value)) {
     if (!IsPlanFile(name) && std::ranges::count(known, name) == 0) {

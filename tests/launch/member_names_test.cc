@@ -50,6 +50,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/regimes/regime_evidence.cc", {"mixed"}, kWord},
       {"launch/prediction/node_plan.cc", {"memory"}, kWord},
       {"launch/run/prepared_run.cc", {"memory"}, kWord},
+      {"launch/report/strategy_comparison.cc", {"grid"}, kWord},
       {"launch/score/score.cc", {"memory"}, kWord},
       {"launch/command_line/command_line.cc", {"dataset", "skew_aware"}, kDlrm + "; a default"},
       {"launch/settings/entries/", {"*"}, kDlrm + "; names of flags"},

@@ -71,10 +71,10 @@ TEST(SizePlan, JsonHoldsEveryTableAndTheTotals) {
   settings.cluster.ps = 2;
   const SizePlanJson json = SizeFigures(settings, 4096).json;
   EXPECT_EQ(json["tables"][0].dump(),
-            R"({"name":"wide","kind":"block","rows":1000,"dim":8,"out_width":8,)"
-            R"("physical_rows":1000,"physical_tables":["wide"],"rows_bytes":8000,)"
-            R"("state_bytes":8000,"trailer_bytes":16000,"projection_bytes":64,)"
-            R"("plain_rows_bytes":32000,"of_plain":0.252,"lookup_bytes":8,"lives_on":"shards"})");
+            R"({"name":"wide","kind":"block","lives_on":"shards","rows":1000,)"
+            R"("physical_rows":1000,"dim":8,"out_width":8,"physical_tables":["wide"],)"
+            R"("rows_bytes":8000,"state_bytes":8000,"trailer_bytes":16000,"projection_bytes":64,)"
+            R"("plain_rows_bytes":32000,"of_plain":0.252,"lookup_bytes":8})");
   EXPECT_EQ(json["tables"][1]["lives_on"], "shards and workers");
   EXPECT_EQ(json["tables"][1]["trailer_bytes"], 25 * 16);
   EXPECT_EQ(json["physical_tables"][2].dump(),

@@ -163,9 +163,8 @@ TEST(TrafficReport, HintsNameTablesThatWouldMoveLessTheOtherWay) {
 
 TEST(TrafficReport, AsJsonWhatCannotBePooledIsNull) {
   const auto json = TableAsJson(TrafficTable(TrafficReportSample().embedding, ThreeTables()));
-  EXPECT_EQ(json[1].dump(),
-            R"({"name":"t1","pool_on":"shards","lookups":300.0,"distinct_rows":3.0,)"
-            R"("by_rows":128.0,"by_bags":1024.0})");
+  EXPECT_EQ(json[1].dump(), R"({"name":"t1","lookups":300.0,"distinct_rows":3.0,"by_rows":128.0,)"
+                            R"("by_bags":1024.0,"pool_on":"shards"})");
   EXPECT_TRUE(json[2]["by_bags"].is_null());
 }
 

@@ -3,6 +3,7 @@
 
 #include "launch/accountability/verdict.h"
 #include "launch/calibrate/trained_config.h"
+#include "launch/prediction/machine_of_run.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -170,7 +171,7 @@ TEST(Slowdown, IsTheRatioOfPhasesOfTheSameRun) {
 }
 
 TEST(FitInStep, FindsTheFactorsThatStepsWereMadeWith) {
-  Machine machine = Machine::Typical();
+  Machine machine = WithTypicalInStep(Machine::Typical());
   machine.constants["in_step_pool"] = {.value = 3, .unit = "times", .spread = 0};
   machine.constants["in_step_mlp"] = {.value = 1.5, .unit = "times", .spread = 0};
   std::vector<ReferenceRun> runs;

@@ -177,7 +177,8 @@ TEST_F(DelimitedTest, FilesWithoutAHeaderHaveTheSchemasNames) {
   EXPECT_THAT(BadLineOf("1,0\n"),
               HasSubstr("data.csv:1:4: the line has 2 fields, section schema 3"));
   options_.schema.columns.clear();
-  EXPECT_THAT(BadLineOf("1,0,a\n"), HasSubstr("`columns` must name"));
+  EXPECT_THAT(BadLineOf("1,0,a\n"),
+              HasSubstr("header: false needs the names of the file's columns"));
 }
 
 TEST_F(DelimitedTest, ALabelThatIsNotNeededMayBeMissing) {
