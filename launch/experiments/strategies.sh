@@ -69,12 +69,11 @@ out="$(cd "$out" && pwd)"
 
 command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
 
-# One file a strategy; row_wise, the default, first.
+# As their files register them; row_wise, the default, first.
 names=(row_wise)
-for file in "$here"/sharding/plans/strategies/*.cc; do
-  name="$(basename "$file" .cc)"
+while read -r name; do
   [[ "$name" == row_wise ]] || names+=("$name")
-done
+done < <(sed -nE 's/.*AddShardingStrategy<.*>\("([a-z_]+)".*/\1/p' "$here"/sharding/plans/strategies/*.cc)
 all=()
 for name in "${names[@]}"; do all+=("$name" "$name+bags"); done
 asked=()
@@ -95,7 +94,7 @@ quoted() {
   printf '"%s"' "${text//[[:cntrl:]]/ }"
 }
 
-# The operator's flags for a strategy: others would refuse what only some read. A strategy's file
+# The operator's flags for a strategy: others would refuse what only some read. A strategy's class
 # says what it reads (settings()).
 flags_of() {
   local flag name
@@ -105,7 +104,9 @@ flags_of() {
     name="${name//-/_}"
     case "$name" in
       capacities | row_cuts | column_cuts | strategy_seed | hot_rows)
-        grep -q "\"$name\"" "$here/sharding/plans/strategies/$1.cc" || continue ;;
+        local class
+        class="$(sed -nE "s/.*AddShardingStrategy<(\w+).*\(\"$1\".*/\1/p" "$here"/sharding/plans/strategies/*.cc)"
+        sed -n "/^class $class /,/^};/p" "$here"/sharding/plans/strategies/*.cc | grep -q "\"$name\"" || continue ;;
     esac
     printf '%s\0' "$flag"
   done
