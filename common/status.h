@@ -50,7 +50,8 @@ class [[nodiscard]] Status {
 
 inline Status OkStatus() { return {}; }
 
-// Usage("table \"{}\": unknown optimizer", name): a Status with a formatted message.
+// UsageError("table \"{}\": unknown optimizer", name): a Status with a formatted message;
+// MakeStatus takes any code.
 template <typename... Args>
 Status MakeStatus(StatusCode code, fmt::format_string<Args...> format, Args&&... args) {
   return Status(code, fmt::format(format, std::forward<Args>(args)...));

@@ -21,9 +21,9 @@
 
 namespace rowhouse {
 
-// RankingOutcome: several plans of one workload, predicted and measured: is the plan with the least
-// prediction a good choice? The plans run in turn, so that a slow minute slows all alike, until the
-// answer is certain or each plan has run kMaxRankingRuns times.
+// RankingOutcome: predicted and measured times of several plans of one workload; tests whether the
+// plan with the least prediction is (nearly) the fastest. The plans run in turn, so that a slow
+// minute slows all alike, until the answer is certain or each plan has run kMaxRankingRuns times.
 struct RankingOutcome {
   struct Plan {
     std::string name;
@@ -37,10 +37,10 @@ struct RankingOutcome {
   std::vector<Plan> plans;
 
   const Plan& chosen() const;   // predicted to be the fastest
-  const Plan& fastest() const;  // measured: the rival if it beats the chosen one, else that
+  const Plan& fastest() const;  // measured: the faster of chosen() and rival()
   const Plan& rival() const;    // measured: the fastest plan that was not chosen (if there is one)
-  // The chosen plan's time over another one's: the median over the turns, of which each has one run
-  // of every plan, so that what slows all of a turn divides out.
+  // Median over turns of chosen time / plan time. A turn runs every plan once, so a slow turn
+  // cancels.
   double RatioTo(const Plan& plan) const;
   double regret() const { return RatioTo(fastest()); }  // 1: the chosen one is the fastest
   bool is_good() const { return regret() <= kGoodRegret; }

@@ -4,8 +4,8 @@
 // measured next to each other does not. So each bench has a yardstick, the least work that could do
 // the same job (moving the same bytes, gathering the same rows), and is judged by the ratio. Both
 // are rates, so that more is better, and a target is the least ratio. Figures that are counted and
-// not timed (hit ratios, bytes) are the same in every run. Commands of `rowhouse bench` that are
-// more than that (calibrate, regime) are declared here, too.
+// not timed (hit ratios, bytes) are the same in every run. Also declared here: commands with a run
+// function of their own (calibrate, regime).
 //
 // Threads: made, used and destroyed on one thread, one bench at a time.
 // To add one, write launch/bench/<name>.cc; it registers itself by AddBench. A bench should take
@@ -67,8 +67,7 @@ struct BenchOptions {
   // (launch/profile/run_profiler.h); "": not given.
   std::string profile = "";
   bool is_long = false;  // whether to run benches that take many minutes
-  // By name, what took long to make and later benches of the run can use again. Null: nothing is
-  // kept.
+  // Expensive fixtures by name, shared by benches of one run. Null: not shared.
   std::shared_ptr<std::map<std::string, std::shared_ptr<void>>> kept = nullptr;
 };
 
@@ -80,8 +79,8 @@ class Bench {
   virtual Result<double> MeasureSystem() = 0;
   virtual Result<double> MeasureYardstick() = 0;
 
-  // After the samples: what they say of the yardstick, behind its words in the table, and the least
-  // ratio, if the declaration has none.
+  // Called after the samples. remark(): appended to the yardstick's words. target(): used if the
+  // declaration has none.
   virtual std::string remark() const { return ""; }
   virtual std::optional<double> target() const { return std::nullopt; }
 
@@ -106,15 +105,16 @@ struct BenchDeclaration {
   std::optional<double> target = {};
   bool reads_trace = false;
   bool has_profile = false;
-  std::vector<std::string> flags = {};  // of `rowhouse bench`, which only it reads
+  std::vector<std::string> flags = {};  // flags that only this bench reads
   bool is_hidden = false;               // not in the list: others start it as their ranks
 
-  // One of three. Pairs of samples:
+  // Exactly one of make, count and run is set.
+  // Pairs of samples.
   std::function<Result<std::unique_ptr<Bench>>(const BenchOptions&)> make = nullptr;
   // Figures that are counts. Empty if it needs an option that was not given; it has printed that.
   std::function<Result<std::vector<BenchFigure>>(const std::string& name, const BenchOptions&)>
       count = nullptr;
-  // A command, which runs alone, has flags of its own and may write files.
+  // A command: it runs alone, has flags of its own and may write files.
   Status (*run)(const CommandLine& command_line, const Settings& settings) = nullptr;
 };
 

@@ -28,13 +28,14 @@ struct CalibrationOptions {
   int passes = 2;
   double point_ms = 12;  // of a pass, for the samples of one point, times the kernel's patience;
                          // at least kMinSamples are made
-  // Measures points to judge the tables by as well, and goes kernel by kernel, each with its passes
-  // one after the other and the judged points between them, so that a slow minute slows all of it.
+  // Also measures the points that judge the tables: held-out points and as many of the grid.
+  // Processes one kernel at a time, all passes and judged points together, so that a slow minute
+  // affects both.
   bool judges = false;
   // Kernels to measure: names that begin so; empty: all.
   std::vector<std::string> only = {};
   // Called before each kernel of each pass, with the part of the kernels' time that is behind, from
-  // 0 to 1; an error ends the calibration.
+  // 0 to 1. An error stops measuring; Calibrate returns what it has, with `cut_off`.
   std::function<Status(const std::string& kernel, int pass, double done)> on_kernel = nullptr;
   // Called after each, with the kernels measured so far, for what must outlast a kill; its error is
   // Calibrate's.
@@ -46,7 +47,7 @@ struct JudgedPoint {
   std::string group;  // KernelDeclaration::judged_as
   std::string kernel;
   std::vector<double> sizes;
-  bool is_fitted = false;  // it is a point of the grid: the table was made of other samples of it
+  bool is_fitted = false;  // a grid point, measured again: the table was built from other samples
   double predicted_ns = 0, measured_ns = 0;
   double spread = 0;  // of the measured samples
 };
@@ -60,8 +61,8 @@ struct Calibration {
 // An error of on_kernel ends the measuring only: what was measured is returned, with `cut_off`.
 Result<Calibration> Calibrate(const CalibrationOptions& options);
 
-// Of a command that measures for minutes: progress lines with the seconds so far, order on Ctrl-C,
-// one OpenMP thread, and no log of what stores do. Threads: one at a time in a process.
+// Of a command that measures for minutes: progress lines with the seconds so far, a clean end on
+// Ctrl-C, one OpenMP thread, and no log of what stores do. Threads: one at a time in a process.
 class MeasuringSession {
  public:
   // `json`: the value of --json. Progress goes to stdout, or to stderr if that gets the JSON.
@@ -84,8 +85,8 @@ class MeasuringSession {
 // the last-level cache from the kernels that are there.
 Status MeasureConstants(Machine* machine);
 
-// The bytes of a table beyond which a row takes longer than the geometric mean of its times in the
-// smallest and in the largest table of kernel "gather", at its widest row.
+// The largest table size of the grid, in bytes, at which gather's time per row, at the widest row,
+// is at most the geometric mean of its times in the smallest and largest table.
 uint64_t CacheKnee(const KernelTable& gather);
 
 // For people constants, kernels with their grids and spreads, and what to make of them; as JSON the
@@ -102,7 +103,7 @@ Result<std::string> CalibrationFileToWrite(const std::string& given);
 // The most that the geometric mean of a group's errors may be.
 inline constexpr double kKernelTarget = 0.10;
 
-// Of the tables at these points.
+// The error of kernel tables at these points.
 PredictionError ErrorOfPoints(std::span<const JudgedPoint> points);
 
 // What the judged points say of a group of kernels.

@@ -3,7 +3,8 @@
 // by the tables; `rowhouse plan --accountability` measures other sizes and compares.
 //
 // A kernel gives one or more figures at each point, each a KernelTable of the Machine by its name:
-// an exchange with a shard gives its time, and the time of a core that either end took.
+// an exchange with a shard gives, for pull and for push, the wall time, the worker's core time and
+// the shard's core time.
 //
 // Threads: made, used and destroyed on one thread, one at a time; a kernel may have threads inside.
 // To add one, write launch/calibrate/kernels/<name>.cc; it registers itself by
@@ -31,8 +32,8 @@ class MeasuredKernel {
   // Prepares for sizes, one an axis, and frees what was prepared before. kUnavailable: this host
   // cannot measure the kernel, and why.
   virtual Status Prepare(std::span<const double> sizes) = 0;
-  // One run at the sizes of Prepare: nanoseconds of each figure, in their order. A run that changes
-  // what the next one finds (rows that exist, caches) has been made once by Prepare.
+  // One run at the sizes of Prepare: nanoseconds of each figure, in their order. Prepare performs
+  // untimed runs first if a run changes what the next one finds (rows that exist, caches).
   virtual Result<std::vector<double>> Measure() = 0;
 };
 
@@ -45,10 +46,9 @@ struct KernelDeclaration {
   // What each figure is judged as: "lookup forward", "update", "fully connected", "interaction",
   // "pull", "push", "allreduce"; or "": it is not. Empty: none is.
   std::vector<std::string> judged_as = {};
-  // How many times as long as other kernels its points are to be sampled: threads that wake each
-  // other take one time or another, and only a mean of many says what they take.
+  // Factor on the sampling time: thread wake-ups vary, so only a mean of many samples is stable.
   double patience = 1;
-  // How often Measure gives a new sample after a Prepare.
+  // Samples per Prepare, at most.
   int max_samples = 120;
   std::function<std::unique_ptr<MeasuredKernel>()> make;
 };
@@ -59,9 +59,8 @@ std::function<std::unique_ptr<MeasuredKernel>()> Makes(const Args&... args) {
   return [=] { return std::make_unique<Kernel>(args...); };
 }
 
-// A file of kernels registers, at namespace scope, a function that declares its kernels: it is
-// called when main has begun, so that it may ask other registries for their members and declare a
-// kernel for each of them.
+// Registers, at namespace scope, a function that returns the file's kernels; it is called after
+// main begins, so it may read other registries and declare a kernel for each of their members.
 bool AddMeasuredKernels(std::vector<KernelDeclaration> (*declare)());
 
 // By name.

@@ -2,7 +2,7 @@
 // settings here. Of the latter some are ignored, so that DLRM's command lines work, and others are
 // refused with a reason; docs/from_dlrm.md says what each of DLRM's flags does here.
 //
-// glog's flags are kept by gflags, process-wide; no other flag is. Threads: one.
+// gflags stores glog's flags for the process; all others are in CommandLine. Threads: one.
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ std::vector<std::string> GivenLogFlags();
 
 struct DlrmFlag {
   std::string_view name;      // canonical: with _ for -
-  std::string_view harmless;  // the value that asks for nothing and is accepted silently
+  std::string_view harmless;  // the value with no effect (DLRM's default), accepted silently
   // Of a flag that asks for what Rowhouse does not do, a clause: "Rowhouse trains on CPUs only".
   // "": the flag changes no result and is ignored; the run names it once.
   std::string_view why_refused = "";

@@ -1,5 +1,5 @@
-// Figures: what a verb has found, stated once; a terminal, a JSON file and a page each show it
-// their way (FiguresAsText, Figures::json, FiguresAsPage).
+// Figures holds the results of a verb; it is rendered as terminal text (FiguresAsText), as JSON
+// (Figures::json) and as page data (FiguresAsPage).
 //
 // Threads: plain data.
 #pragma once
@@ -26,7 +26,7 @@ using NumberText = std::string (*)(double);
 template <int N>
 std::string FixedText(double value);
 
-// A cell that JSON leaves out; elsewhere it is as null.
+// JSON omits this cell; text, CSV and pages treat it as null.
 inline const auto kNoCell = nlohmann::ordered_json(nlohmann::ordered_json::value_t::discarded);
 
 // A table: its columns say how a cell reads in each form. A cell is a string, a number, a bool, a
@@ -44,7 +44,8 @@ struct FigureTable {
   std::string note = {};   // a sentence below the heading of a page; "": none
   std::vector<Column> columns = {};
   std::vector<Row> rows = {};
-  // What people see; a line then says how many more there are, and where. 0: not shown there.
+  // Row limits. Text: a last line counts the omitted rows and appends others_are. Page: the note
+  // does. 0: the table is left out of that form.
   size_t max_text_rows = SIZE_MAX;
   size_t max_page_rows = 200;
   std::string others_are = "; --json has all";
@@ -78,7 +79,7 @@ struct Figures {
   void Append(std::string text) { sections.emplace_back(std::move(text)); }
   // A line "name:" and, in one column for all of them, the value.
   void Line(const std::string& name, const std::string& value) { Say("{:<34}{}\n", name, value); }
-  // The table follows what was said; with a key it is a member of `json`.
+  // The table comes after everything added so far; a non-empty key also adds it to `json`.
   void Add(FigureTable table);
 
   std::vector<std::variant<std::string, FigureTable>> sections = {};

@@ -29,8 +29,8 @@ nlohmann::ordered_json ListAsJson(const List& list, const ToJson& to_json) {
   return json;
 }
 
-// {"a": object.a, "b": object.b}: MEMBERS_AS_JSON(object, a, b). Their names are those of the file
-// format, so that renaming one changes it.
+// {"a": object.a, "b": object.b}: MEMBERS_AS_JSON(object, a, b). Member names are JSON keys:
+// renaming a member changes the file format.
 #define MEMBERS_AS_JSON(object, ...)                                                \
   [](const auto& with_members) {                                                    \
     nlohmann::ordered_json of_members;                                              \
@@ -39,8 +39,8 @@ nlohmann::ordered_json ListAsJson(const List& list, const ToJson& to_json) {
   }(object)
 #define ROWHOUSE_MEMBER_AS_JSON(member) of_members[#member] = FigureOrNull(with_members.member);
 
-// Lets JSON be made of objects of the type, and of lists of them: JSON_HAS_MEMBERS(Type, a, b), in
-// the type's namespace.
+// JSON_HAS_MEMBERS(Type, a, b), in the type's namespace: defines to_json for Type, so that nlohmann
+// converts it and lists of it.
 #define JSON_HAS_MEMBERS(Type, ...)                                       \
   static void to_json(nlohmann::ordered_json& json, const Type& object) { \
     json = MEMBERS_AS_JSON(object, __VA_ARGS__);                          \

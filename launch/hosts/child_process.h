@@ -22,7 +22,8 @@ struct ChildCommand {
   std::vector<std::string> arguments;                        // its name first
   std::optional<std::vector<std::string>> environment = {};  // nullopt: this process's
   int in = -1, out = -1, err = -1;                           // descriptors; -1: this process's
-  std::vector<int> inherited = {};  // descriptors that it has as kFirstInherited, + 1, ...
+  // Descriptors passed on; the child sees them as kFirstInherited, +1, ...
+  std::vector<int> inherited = {};
   // In a session of its own, so that Ctrl-C and mpirun's signals do not reach it. Signals that this
   // process blocks or handles have their defaults there.
   bool has_own_session = false;
@@ -36,8 +37,7 @@ struct ChildEnd {
 
 class ChildProcess {
  public:
-  // Above all descriptors that are open here, so that no copy overwrites one that is yet to be
-  // copied.
+  // Above every open descriptor, so dup2 overwrites none that is still to be copied.
   static constexpr int kFirstInherited = 1000;
 
   // kResourceExhausted if this process may not have so many descriptors open; kIoError.

@@ -1,8 +1,7 @@
 // Manifest: describes a saved model, as JSON in --model_dir:
 //   manifest.json        format version, digests, tables, shards with the stamps of their rows,
-//   step,
-//                        and the other files with sizes and digests; its last key is a digest of
-//                        all that is before it
+//                        step, and the other files with sizes and digests; its last key is a
+//                        digest of all that is before it
 //   dense-<steps>.bin    f32 little-endian: dense parameters, then the dense optimizer's state;
 //                        then the records of rows on the workers (worker/embedding/worker_rows.h)
 //   data-<kind>-<digest>.bin  files of the data source (worker/data/dataset.h), which the manifest

@@ -10,16 +10,16 @@
 
 namespace rowhouse {
 
-// `text`: of an object that is not empty, whose brace ends it on a line of its own.
+// `text`: a non-empty JSON object whose closing brace is alone on the last line.
 std::string SealJson(std::string_view text);
 
 // kCorruption, a sentence without a subject, unless `text` is as SealJson gave it.
 Status CheckSeal(std::string_view text);
 
-// OK if `text`, whose value is `json`, is sealed and has this "format_version". Of a newer program
-// nothing is known, but that it seals what it writes. kUsage for another version; `older` ends the
-// sentence for an earlier one: "which had no digests; make it anew". Throws nlohmann's exception if
-// there is no version.
+// OK if `text`, whose value is `json`, is sealed and has this "format_version". kCorruption if the
+// seal is wrong, in any version, or if this version has none. Else kUsage for another version;
+// `older` ends the sentence for an earlier one: "without digests of its files; export again".
+// Throws nlohmann's exception if there is no version.
 Status CheckSealedVersion(const nlohmann::json& json, std::string_view text, int version,
                           std::string_view older);
 

@@ -10,8 +10,8 @@
 
 namespace rowhouse {
 
-// A line for each candidate, the fastest first; where the fastest one puts the tables that take
-// most time; what would help. JSON:
+// Text: candidates, fastest first; where the fastest puts the most expensive tables; the most
+// useful changes. JSON:
 // {rowhouse_lab: 1, cluster {...}, machine {...}, model, ids, configured, best, strategies: [{name,
 //  refused, ms, bound, is_oversubscribed, phases {...}, wire_bytes, hit_rate, memory {max,
 //  mean, max_over_mean}, load {...}, ps: [{...}]}], tables: [{name, rows, where, ...}] of the
@@ -31,8 +31,8 @@ nlohmann::ordered_json PhasesToJson(const StepPhases& phases);
 // busiest ones are one.
 Result<nlohmann::ordered_json> LoadsByTable(const LabRun& run, const CandidatePlan& candidate);
 
-// For the page: of each of the busiest tables the share of its rows that is read from the store,
-// over the bytes of a PS node's cache that are the table's.
+// For the page. Per busiest table: the store-read share of its rows as a function of its cache
+// bytes on a PS node.
 nlohmann::ordered_json MissRatioCurves(const LabRun& run, const CandidatePlan& candidate);
 
 }  // namespace rowhouse

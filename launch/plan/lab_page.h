@@ -7,7 +7,7 @@
 //   loads {nodes: [name], tables: [{name, rows: [of each node]}]}
 //   curves [{title, note, x, y, x_is: "count" | "bytes", y_is: "count" | "share", is_log, series:
 //     [{name, points: [[x, y]]}]}]  x > 0, drawn by its logarithm; y as well if is_log
-//   measured [{name, predicted_ms, measured_ms}]
+//   measured [{name, family: "runs" | "accountability", predicted_ms, measured_ms}]
 // Threads: any.
 #pragma once
 

@@ -17,9 +17,9 @@
 
 namespace rowhouse {
 
-// By `measured`, or else the counts that access_counts names. Requires settings that are
-// Validate()d. kUsage as PlanFor; for a calibration or counts that cannot be read; and for
-// capacities, as the planner takes PS nodes to be alike.
+// Access counts: `measured`, else the file access_counts. Requires settings that are Validate()d.
+// kUsage: as PlanFor; unreadable calibration or counts; capacities (the planner assumes equal PS
+// nodes).
 Result<PlannedRun> AutoPlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                               uint32_t workers, const AccessCounts* measured = nullptr);
 // The same for a workload, cluster and machine that are known.
@@ -30,7 +30,7 @@ Result<PlannedRun> AutoPlanOf(const Settings& settings, const Workload& workload
 // it costs in each form.
 std::string AutoPlanText(const Settings& settings, const PlannedRun& planned);
 
-// The last part of it as columns and cells of any table of tables.
+// The per-form costs of AutoPlanText as columns, and as cells of a table's row.
 void AddFormColumns(FigureTable* table);
 void AddFormCells(const TableDecision& decision, FigureTable::Row* row);
 
@@ -58,7 +58,7 @@ struct PlanPromise {
 struct ChosenPlan {
   Plan plan;
   std::optional<PlanPromise>
-      promise;       // none: the plan is the configured one, or nothing else can be
+      promise;       // none: the plan is the configured one, or that one is not possible
   std::string text;  // for people: what was proposed, what is used, and why
 };
 

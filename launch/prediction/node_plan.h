@@ -35,11 +35,11 @@ struct NodePlan {
   const Node& fullest() const;  // the first of those with the most memory
 };
 
-// For the PS nodes that ps or ps_endpoints gives, or else one, and for as many workers, because
-// half of mpirun's ranks are PS nodes by default. `touched_rows`: "all", or "run": the rows that
-// the run's samples are expected to look up, known for generated data and by the file of
-// access_counts. Requires settings that are Validate()d. kUsage if the plan cannot be made, for
-// other values of `touched_rows`, and for "run" without access counts of files.
+// For the PS nodes that ps or ps_endpoints gives, or else one. Assumes as many workers as PS nodes
+// (the default under mpirun). `touched_rows`: "all", or "run": the rows that the run's samples are
+// expected to look up, known for generated data and by the file of access_counts. Requires settings
+// that are Validate()d. kUsage if the plan cannot be made, for other values of `touched_rows`, and
+// for "run" without access counts of files.
 Result<NodePlan> MakeNodePlan(const Settings& settings, const std::string& touched_rows = "all");
 
 // The same for a given plan and number of workers. `accesses`: access counts, or null.

@@ -36,9 +36,8 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup);
 
 TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job);
 
-// The memory that the PS nodes of the run will take, for the rows that the run will touch if that
-// can be known before, otherwise for all rows. nullopt if PS nodes were started by hand, because
-// their settings are not known here.
+// Predicted PS memory for the rows the run will touch; for all rows if these are unknown. nullopt
+// if PS nodes were started by hand, because their settings are not known here.
 std::optional<NodePlan> MemoryPlanOf(const Settings& settings, const JobSpec& job);
 
 // Four lines: data, model, memory, what is kept. `memory`: the result of MemoryPlanOf.

@@ -32,7 +32,7 @@ std::string StopSignalName();
 // Call once, before any thread is started:
 //   an allocation that fails          prints the sentence and ends the process by _exit(1)
 //   a thread that cannot be started   does the same
-//   libzmq's abort() for want of them does so too; any other abort() stays one
+//   abort() when out of memory or threads (libzmq's): same; any other abort() is unchanged
 //   any other uncaught exception      prints what it says and ends the process by abort()
 void InstallLastWords();
 

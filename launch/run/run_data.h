@@ -14,15 +14,15 @@ namespace rowhouse {
 
 struct RunData {
   std::unique_ptr<Dataset> data;
-  // On the worker that prepared its host's text. The preprocessing in it is linked by saves: keep
-  // it as long as the data.
+  // On the worker that prepared its host's text. Saves hard-link (or copy) its preprocessing files,
+  // so keep it as long as `data`.
   std::unique_ptr<PreparedText> text;
 };
 
 // Collective; all workers return OK or the same error. `start`: of a loaded model, or empty. The
 // files of the model's preprocessing lie on the first worker's host and are sent to the others.
-// Text is mapped by it; data that were mapped before must have been mapped by an equal one (kUsage
-// says by which command they are made).
+// Text is mapped with the model's preprocessing; a data directory must have been made with an equal
+// one (kUsage names the command that makes it).
 //
 // Preparing text may take hours. Meanwhile the workers meet a few times a second, so that one that
 // is lost is missed at the usual deadline; the worker that prints says how far it is, and a stop

@@ -1,6 +1,6 @@
-// KeyField: a key of a map in the YAML file, whose value is a member of a Part: of the settings, of
-// a table, of section schema. Such maps are read, written and made part of the config digest by
-// lists of these. Threads: const after construction; any thread.
+// KeyField reads and writes one key: one member of a Part (Settings, LogicalTable, a schema
+// struct). Lists of them read and write the maps of the YAML file and feed the config digest.
+// Threads: const after construction; any thread.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ struct KeyField {
   std::string expected = {};            // "a whole number of 1 or more"
   std::vector<std::string> words = {};  // all legal values, where it is one of a few
   SettingKind kind = SettingKind::kText;
-  // kUsage with the rest of a sentence ("expected a whole number of 1 or more"), or what the family
-  // says of an unknown name; the caller says of which key, and where. `part` is then as before.
+  // Returns kUsage with a clause ("expected a whole number of 1 or more"; for an unknown name, that
+  // of its family); the caller adds key and place. On error `part` is unchanged.
   std::function<Status(const std::string& text, Part& part)> set = {};
   std::function<std::string(const Part& part)> get = {};  // what `set` takes
   bool is_part_of_digest = true;
@@ -96,7 +96,7 @@ Value<std::string> NameValue(const Registry<Family...>& family) {
 // By its name in a table of the YAML file ("learning_rate_decay"); null if there is none.
 const OptimizerOptionField* FindOptimizerOption(std::string_view name);
 
-// A text becomes an option as it is computed with: rounded to f32.
+// Parses the text and rounds it to f32, the precision of the computation.
 Value<float> OptimizerOptionValue(const OptimizerOptionField& field);
 
 // The name of an optimizer of rows; rwsadagrad, as DLRM calls it, is rowwise_adagrad.
@@ -112,15 +112,14 @@ const TableField* FindTableField(const std::string& name);
 
 // ---- Section schema -----------------------------------------------------------------------------
 
-// Of the section itself; besides, it has the lists and maps label, dense, categorical, columns and
-// ignored.
+// Scalar keys of the section. Read separately: label, dense, categorical, columns, ignored.
 const std::vector<KeyField<Schema>>& SchemaFields();
 const std::vector<KeyField<LabelRule>>& LabelFields();                // column, rule
 const std::vector<KeyField<DenseColumn>>& DenseColumnFields();        // name, ...
 const std::vector<KeyField<CategoricalColumn>>& CategoricalFields();  // name, ...
 
-// Lines of all that is not as in a fresh Schema, one for each column; none for a schema without a
-// format.
+// One line each for the section, the label and every column, with the fields that differ from the
+// defaults; no lines without a format.
 std::vector<std::string> DescribeSchema(const Schema& schema);
 
 }  // namespace rowhouse

@@ -8,9 +8,10 @@
 // A policy is deterministic: the same calls give the same choices; no clock, no randomness.
 // Threads: one at a time.
 // To add one, write ps/cache/policies/<name>.cc, a CachePolicy whose constructor takes
-// CachePolicyOptions. Its last line registers it and declares which rows it keeps:
-//   REGISTER_MEMBER(CachePolicies().Add<Lfu>("lfu", Retention{.by_count = 0.85}));
-// lru.cc is the shortest example;
+// CachePolicyOptions. Its last line registers it, declares which rows it keeps and, if it has any,
+// lists the options of its own:
+//   REGISTER_MEMBER(CachePolicies().Add<Dice>("dice", Retention{.by_count = 0}, {kStride}));
+// lru.cc is the shortest example; tests/families/sample_cache_policy.cc has an option;
 // tests/ps/cache_policy_contract_test.cc runs for every registered policy.
 #pragma once
 

@@ -26,8 +26,8 @@ class KernelTable {
  public:
   KernelTable() = default;
 
-  // `ns`: of each grid point, > 0, the last axis fastest; `spread`: (largest - smallest) / median
-  // of the samples of each. kUsage, naming the axis, if they do not fit each other.
+  // `ns`: of each grid point, > 0, the last axis fastest; `spread`: (90th - 10th percentile) /
+  // median of the samples of each. kUsage, naming the axis, if they do not fit each other.
   static Result<KernelTable> Make(std::vector<KernelAxis> axes, std::vector<double> ns,
                                   std::vector<double> spread);
 

@@ -23,8 +23,11 @@ namespace rowhouse {
 
 struct MachineConstant {
   double value = 0;
-  std::string unit;   // "GB/s", "ns", "us"
-  double spread = 0;  // (largest - smallest) / median of its samples
+  std::string unit;  // "GB/s", "ns", "us"
+  // (90th - 10th percentile) / median of its samples. Of a constant that is derived from a kernel:
+  // the largest spread of the kernel's points; of "in_step_...": (largest - smallest) / value over
+  // the reference runs.
+  double spread = 0;
 };
 
 struct Machine {
@@ -62,8 +65,8 @@ class KernelTimes {
   // Milliseconds; 0 if the kernel is missing or a size is 0.
   double Ms(const std::string& kernel, std::initializer_list<double> sizes);
 
-  // The kernel `stem` + `member`, or, if the machine has it and not that one, `stem` + "any": what
-  // a typical machine takes for any member of the family.
+  // Returns stem + member if measured, else stem + "any" if that is, else stem + member. "any" is
+  // what a typical machine takes for any member of the family.
   std::string Of(const std::string& stem, const std::string& member) const;
 
   const Machine& machine() const { return machine_; }
@@ -90,8 +93,8 @@ struct InStep {
   // time between them, as a share of it.
   double jitter = 0;
 
-  // By the machine's constants "in_step_<phase>", "in_step_store" and so on. Those that it lacks:
-  // as long as measured.
+  // By the machine's constants "in_step_<phase>", "in_step_store" and so on. Constants the machine
+  // lacks: factor 1; loss_ns_per_sample and jitter 0.
   static InStep Of(const Machine& machine);
   // The name of a phase's constant.
   static std::string ConstantOf(const NamedStepPhase& phase);

@@ -23,14 +23,14 @@ struct RankCost {
   double accesses = 0;                 // lookups that end here, before merging
   double bytes_in = 0, bytes_out = 0;  // a step, headers included
   double hit_rate = 1;                 // of pulled rows
-  double memory_bytes = 0;             // of a PS node: of caches; with store memory of all rows
+  double memory_bytes = 0;             // PS node: bytes of caches (store=memory: all rows)
   double disk_bytes = 0;
   // Milliseconds of a core, a step. Of a PS node: answering pulls, taking pushes, summing and
   // updating, and the store's threads.
   double busy_ms = 0;  // their sum; of a worker: all that it does
   double pull_ms = 0, push_ms = 0, apply_ms = 0;
   double store_ms = 0;    // of busy_ms: the store's threads, beside pulls
-  double ahead_ms = 0;    // of store_ms: one after the other; pulls wait if it outlasts a step
+  double ahead_ms = 0;    // serial part of store_ms; if longer than a step, pulls wait
   double pull_bytes = 0;  // of bytes_in + bytes_out; the rest is pushes
 };
 
@@ -51,9 +51,9 @@ struct StepCost {
   std::vector<RankCost> ps;       // each PS node
   std::vector<RankCost> workers;  // one entry: they are alike
   std::vector<TableCost> tables;  // each physical table
-  double parked_ms = 0;           // of phases.pull: until the shards have applied the step before
-  double crowded_ms = 0;          // of phases.push: waiting for cores that updating shards use
-  double wait_ms = 0;             // of phases.allreduce: for slower workers of the same host
+  double parked_ms = 0;   // part of phases.pull spent waiting for the update of the previous step
+  double crowded_ms = 0;  // part of phases.push spent waiting for cores that updating shards use
+  double wait_ms = 0;     // part of phases.allreduce spent waiting for slower workers of the host
   double wire_bytes = 0;  // a step, over all workers, both ways (report: wire_bytes_per_step)
   double hit_rate = 1;    // of all pulled rows
   Bound bound = Bound::kCompute;

@@ -1,5 +1,5 @@
-// Plans as the planner changes them table by table, the places that a table may have, and a plan
-// made from one form of each table: the pieces go where the search puts them.
+// PlanByTable: an editable plan. TablePlaces: placements a table may have. DraftPlan: one plan from
+// chosen forms.
 //
 // Threads: pure functions.
 #pragma once
@@ -40,8 +40,8 @@ class PlanByTable {
   std::vector<TableParts> tables_;
 };
 
-// The places that a table may have in a plan, whatever the other tables have. All objects that it
-// is made of outlive it.
+// The places that a table may have in a plan, whatever the other tables have. Constructor arguments
+// must outlive it.
 class TablePlaces {
  public:
   TablePlaces(const Workload& workload, uint32_t shards, const PlannerOptions& options,
@@ -69,7 +69,7 @@ class TablePlaces {
 // What PS nodes and workers may hold.
 struct NodeLimits {
   uint64_t row_bytes = 0;       // rows and optimizer state of a PS node, at most; 0: any
-  const char* what = "memory";  // that is, for errors
+  const char* what = "memory";  // name of the limited resource, for messages
   uint64_t worker_bytes = 0;    // rows and dense layers of a worker, at most; 0: any
 };
 

@@ -21,13 +21,13 @@ struct ShardTraffic {
   double sent_rows = 0;   // of rows_pulled: whose values travel
   double row_floats = 0;  // of those values
   double pushed_sent_rows = 0, pushed_row_floats = 0;
-  double updated_rows = 0, updated_floats = 0;  // over all workers, each row once; not of bags
+  double updated_rows = 0, updated_floats = 0;  // distinct over all workers; without bags
   double accesses = 0;                          // lookups that end here, before merging
-  double row_entries = 0, bag_entries = 0;      // that the messages list
-  double entries_ahead = 0;                     // that a message of rows to come lists
-  double bags = 0, bag_lookups = 0;             // that the shard pools
-  double bag_lookup_floats = 0;                 // columns of all these lookups
-  double bag_rows = 0;                          // distinct ones of each list of bags, summed
+  double row_entries = 0, bag_entries = 0;      // entries of the messages, by kind
+  double entries_ahead = 0;                     // entries of a message that announces rows
+  double bags = 0, bag_lookups = 0;             // bags that the shard pools, their lookups
+  double bag_lookup_floats = 0;                 // sum over bag_lookups of their columns
+  double bag_rows = 0;                          // sum over bag lists of their distinct rows
   double pull_request_bytes = 0, pull_reply_bytes = 0;
   double push_request_bytes = 0, push_reply_bytes = 0;
 };
@@ -44,7 +44,7 @@ struct TableRowsOfStep {
 struct PulledRows {
   TableId table{};
   ShardId shard{};
-  double rows = 0;  // of rows_pulled of the shard
+  double rows = 0;  // part of that shard's rows_pulled
   uint32_t columns = 0;
 };
 
@@ -80,8 +80,8 @@ std::vector<TableTraffic> TrafficOfTables(const Workload& workload, const Plan& 
 // steps has them.
 void AddPrefetches(double share, StepTraffic* traffic);
 
-// Sets workload->by_row, from its accesses, step and lookups, all of which must be set. A table
-// that is `left_out` (by number; empty: none is) gets none: its rows are taken as alike.
+// Computes workload->by_row from accesses, step and lookups; null without accesses. Tables with
+// left_out[t] get none (empty: no table is left out): their rows are taken as equally likely.
 void SpreadByRow(Workload* workload, const std::vector<bool>& left_out = {});
 
 // Changes the step, and by_row with it if there is one. Samples are those of all workers.

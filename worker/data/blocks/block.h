@@ -103,8 +103,8 @@ class BlockView {
   BlockView(const ArrayNumbers& numbers, std::span<const std::byte> bytes)
       : numbers_(&numbers), bytes_(bytes) {}
 
-  // Adds column after column of the given samples to what the batch has: samples' numbers are below
-  // the block's. AppendDense writes out[i * stride] for sample i of the list.
+  // samples: numbers within the block. Append* appends to *out (AppendBags: to *bags). CopyDense
+  // writes sample i of the list to out[i * stride].
   void AppendLabels(std::span<const uint32_t> samples, std::vector<float>* out) const;
   void AppendWeights(std::span<const uint32_t> samples, std::vector<float>* out) const;
   void CopyDense(size_t column, std::span<const uint32_t> samples, size_t stride, float* out) const;

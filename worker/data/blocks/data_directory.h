@@ -8,7 +8,7 @@
 //                       (worker/data/mapping/preprocessing.h)
 //
 // Each block is checked when it is first touched: its checksum, and that every value is one that
-// EncodeBlock lets through. So whatever bytes the file has, samples that Append gave are sound.
+// EncodeBlock lets through. So Append never returns an invalid sample, even from a damaged file.
 // The file may become shorter while it is read, which is noticed (common/mapped_file.h); other
 // changes of a checked block are not.
 //
@@ -97,8 +97,8 @@ class DataDirectory {
   mutable std::vector<std::atomic<bool>> is_checked_;
 };
 
-// Writes the samples of a data directory, block by block. A writer that was killed goes on behind
-// the blocks that its caller knows to be on disk. Errors are those of common/durable_file.h.
+// Writes the samples of a data directory, block by block. A new writer continues after the blocks
+// that the caller has synced. Errors are those of common/durable_file.h.
 // Threads: one.
 class DataWriter {
  public:

@@ -73,10 +73,13 @@ struct Moments {
 bool HasFirstPass(const TextFormat& format, const ConversionOptions& options);
 
 // Writes the preprocessing into `directory`. Returns the digests of the files that it has read,
-// none if it had to read none. A column whose rows are 0 gets as many as it needs. kUsage if a
-// dictionary needs more rows than its table has, unless it has a row for rare tokens, which then
-// stands for those that appear last, or its table takes bad ids. *warnings: a sentence for each
-// dictionary that had no room for all tokens that occur often enough.
+// none if it had to read none. A dictionary column with rows == 0: sized to its tokens. A
+// dictionary that needs more rows than its table has:
+//   its table takes bad ids        it is written whole
+//   it has a row for rare tokens   that row stands for the tokens that appear last
+//   neither                        kUsage
+// *warnings: a sentence for each dictionary that had no room for all tokens that occur often
+// enough.
 Result<std::vector<std::string>> MakePreprocessing(const TextFormat& format,
                                                    const ConversionOptions& options,
                                                    uint32_t threads, const std::string& directory,

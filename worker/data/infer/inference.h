@@ -58,12 +58,12 @@ struct ColumnLook {
   // Texts that may stand between the tokens of a field.
   static constexpr std::string_view kInnerSeparators = "|;,/^ ";
 
-  // The pieces of fields between one of them.
+  // How fields split at one of kInnerSeparators.
   struct Pieces {
     uint64_t fields = 0;    // that have the separator
     uint64_t pieces = 0;    // of all fields
     uint64_t weighted = 0;  // pieces such as "token:0.5"
-    DistinctTokens tokens;  // without their weights
+    DistinctTokens tokens;  // the pieces without their weights
   };
 
   explicit ColumnLook(std::string of_name) : name(std::move(of_name)) {}
