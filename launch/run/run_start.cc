@@ -8,6 +8,7 @@
 #include <random>
 
 #include "common/clean_text.h"
+#include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/new_file.h"
 #include "launch/hosts/host_facts.h"
@@ -117,6 +118,28 @@ bool HoldsShards(const std::string& row_dir) {
   return std::filesystem::exists(ShardDirectory(row_dir, ShardId{0}), ignored);
 }
 
+// Tables of the same settings are the same: others were put into the manifest since.
+Status CheckSameTables(const std::vector<TableSpec>& mine, const std::vector<TableSpec>& saved) {
+  const auto damaged = [](const std::string& what) {
+    return CorruptionError(
+        "{}, though the settings are the same: the file is not as it was written; put it back",
+        what);
+  };
+  if (mine.size() != saved.size()) {
+    return damaged(
+        fmt::format("lists {}, the model has {}", Counted(saved.size(), "table"), mine.size()));
+  }
+  for (size_t t = 0; t < mine.size(); ++t) {
+    if (mine[t].name == saved[t].name && mine[t].rows == saved[t].rows &&
+        mine[t].dim == saved[t].dim && mine[t].optimizer == saved[t].optimizer) {
+      continue;
+    }
+    return damaged(fmt::format("table {} is \"{}\" of {} rows, in the model \"{}\" of {}", t,
+                               saved[t].name, saved[t].rows, mine[t].name, mine[t].rows));
+  }
+  return OkStatus();
+}
+
 // The records of rows on the workers are loaded as they were saved.
 Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
   for (const TableSpec& table : job.tables) {
@@ -222,9 +245,13 @@ Result<LastSave> FindSaveToLoad(const Settings& settings) {
 }
 
 // The save to go on from, if these settings may go on from it. *changes: what they change.
-Result<LastSave> ReadManifestToLoad(const Settings& settings, std::string* changes) {
+Result<LastSave> ReadManifestToLoad(const Settings& settings, const JobSpec& job,
+                                    std::string* changes) {
   ASSIGN_OR_RETURN(LastSave save, FindSaveToLoad(settings));
-  RETURN_IF_ERROR(CheckSettingsToLoad(settings, save.directory, save.manifest, changes));
+  const Manifest& manifest = save.manifest;
+  RETURN_IF_ERROR(CheckSettingsToLoad(settings, save.directory, manifest, changes));
+  RETURN_IF_ERROR(CheckSameTables(job.tables, manifest.tables)
+                      .Annotate(fmt::format("--load: {}/manifest.json", save.directory)));
   return save;
 }
 
@@ -244,7 +271,7 @@ Result<TrainingHistory> ReadHistory(const std::string& model_dir, const Manifest
 Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says) {
   JobSpec& job = start->job;
   ASSIGN_OR_RETURN(start->lock, LockModelForRun(settings.output.model_dir));
-  ASSIGN_OR_RETURN(const LastSave save, ReadManifestToLoad(settings, &start->changes));
+  ASSIGN_OR_RETURN(const LastSave save, ReadManifestToLoad(settings, job, &start->changes));
   const Manifest& manifest = save.manifest;
   if (save.checkpoint.empty()) {  // Parts of a checkpoint were checked.
     ASSIGN_OR_RETURN(const SavedRows rows,
@@ -319,34 +346,55 @@ std::string BytesOf(const std::vector<float>& floats) {
   return {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
 }
 
-}  // namespace
+// For another process of this run.
+std::string TextOf(const DatasetState& state) {
+  nlohmann::json json = {{"position", state.position}, {"files", nlohmann::json::array()}};
+  for (const DatasetFile& file : state.files) {
+    const std::vector<uint8_t> bytes(file.bytes.begin(), file.bytes.end());
+    json["files"].push_back(
+        {{"kind", file.kind}, {"bytes", nlohmann::json::binary(bytes)}, {"path", file.path}});
+  }
+  std::string text;
+  nlohmann::json::to_cbor(json, text);
+  return text;
+}
 
-// As one process of a run sends them to another.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DatasetFile, kind, bytes, path)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DatasetState, position, files)
+DatasetState DatasetStateOf(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::from_cbor(text);
+  DatasetState state{.position = json.at("position").get<std::string>(), .files = {}};
+  for (const nlohmann::json& file : json.at("files")) {
+    const auto& bytes = file.at("bytes").get_binary();
+    state.files.push_back({.kind = file.at("kind").get<std::string>(),
+                           .bytes = {bytes.begin(), bytes.end()},
+                           .path = file.at("path").get<std::string>()});
+  }
+  return state;
+}
+
+}  // namespace
 
 Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                             const RunHosts& hosts, Communicator& workers) {
-  const bool is_first = Raw(workers.rank()) == 0;
   RunStart start;
   Status status;
-  if (is_first) {
+  if (Raw(workers.rank()) == 0) {
     Result<RunStart> prepared =
         PrepareStart(settings, nodes, shards_per_node, hosts, workers.size());
     status = prepared.status();
     if (prepared.ok()) start = std::move(prepared).value();
   }
   RETURN_IF_ERROR(Agree(workers, status, "preparing the run"));
+  const bool is_first = Raw(workers.rank()) == 0;
   ASSIGN_OR_RETURN(
       const std::string job_text,
       BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "", "sharing the job"));
   ASSIGN_OR_RETURN(const std::string dense,
                    BroadcastFromFirst(workers, BytesOf(start.dense), "sharing the dense part"));
-  std::string data;
-  if (is_first) nlohmann::json::to_cbor(nlohmann::json(start.data), data);
-  ASSIGN_OR_RETURN(data, BroadcastFromFirst(workers, data, "sharing the position of the data"));
+  ASSIGN_OR_RETURN(const std::string data,
+                   BroadcastFromFirst(workers, is_first ? TextOf(start.data) : "",
+                                      "sharing the position of the data"));
   ASSIGN_OR_RETURN(start.job, JobSpec::FromJsonText(job_text));
-  start.data = nlohmann::json::from_cbor(data).get<DatasetState>();
+  start.data = DatasetStateOf(data);
   start.dense.resize(dense.size() / sizeof(float));
   std::memcpy(start.dense.data(), dense.data(), dense.size());
   return start;
