@@ -173,7 +173,7 @@ TEST_F(PlannedRuns, PlansTravelAsFiles) {
 
 TEST_F(PlannedRuns, CacheSharesTravelWithThePlanAndChangeNoBit) {
   const std::string file = dir_ / "plan.json";
-  const std::vector<std::string> cache = {"--cache_mb=4", "--cache_ratio=1"};
+  const std::vector<std::string> cache = {"--cache_mb=2", "--cache_ratio=1"};
   std::vector<std::string> flags = {"--config=" + config_,   "--plan=auto",  "--ps=2", "--shards=2",
                                     "--calibration=typical", "--out=" + file};
   flags.insert(flags.end(), cache.begin(), cache.end());
