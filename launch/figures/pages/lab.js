@@ -42,7 +42,10 @@ function drawLab(data) {
   function drawGrids(heading) {
     const grid = Page.section(main, heading);
     for (const {title, note, columns, rows} of data.grids) {
-      Page.panel(grid, title, note, columns.length > 6).append(table(columns, rows));
+      // A column of flags is never broken.
+      const whole = (at) => rows.some((row) => row[at].startsWith("--"));
+      Page.panel(grid, title, note, columns.length > 6)
+        .append(table(columns.map((column, at) => ({...column, whole: whole(at)})), rows));
     }
   }
 
