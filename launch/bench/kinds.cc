@@ -27,28 +27,40 @@ constexpr int kRounds = 7;  // odd: the median is one of them
 constexpr KindSizes kOfNotebook = {.rows = 1 << 20, .dim = 512, .block_dim = 128};
 constexpr KindSizes kScaledDown = {.rows = 1 << 18, .dim = 128, .block_dim = 32};
 
-LogicalTable TableOf(const std::string& kind, const std::string& pooling, const KindSizes& sizes) {
+struct KindWithOptions {
+  std::string name;
+  KindOptions options;
+};
+
+// Those of the notebook, whose QR has as many buckets as the square root of the rows, and pools
+// before it combines.
+std::vector<KindWithOptions> KindsOfNotebook(const KindSizes& sizes) {
+  return {{"plain", {}},
+          {"block", {{"block_dim", std::to_string(sizes.block_dim)}}},
+          {"qr", {{"collisions", "sqrt"}, {"pool_first", "true"}}}};
+}
+
+LogicalTable TableOf(const KindWithOptions& kind, const std::string& pooling,
+                     const KindSizes& sizes) {
   LogicalTable table;
-  table.name = kind;
+  table.name = kind.name;
   table.rows = sizes.rows;
   table.dim = sizes.dim;
-  table.kind = kind;
+  table.kind = kind.name;
+  table.kind_options = kind.options;
   table.pooling = pooling;
-  if (kind == "block") table.kind_options = {{"block_dim", std::to_string(sizes.block_dim)}};
-  // The notebook's: as many buckets as the square root of the rows, pooled before they are
-  // combined.
-  if (kind == "qr") table.kind_options = {{"collisions", "sqrt"}, {"pool_first", "true"}};
   return table;
 }
 
 // One kind's layer, its rows in arrays as if a shard were in this process, and its times.
 class KindRun {
  public:
-  static Result<std::unique_ptr<KindRun>> Make(const std::string& kind, const std::string& pooling,
-                                               const KindBags& shape, const KindSizes& sizes) {
+  static Result<std::unique_ptr<KindRun>> Make(const KindWithOptions& kind,
+                                               const std::string& pooling, const KindBags& shape,
+                                               const KindSizes& sizes) {
     ASSIGN_OR_RETURN(const EmbeddingTables tables,
                      EmbeddingTables::Make({TableOf(kind, pooling, sizes)}));
-    auto run = std::make_unique<KindRun>(tables, kind);
+    auto run = std::make_unique<KindRun>(tables, kind.name);
     // The same ids for all kinds.
     FillBags(shape.bags, shape.length, sizes.rows, /*key=*/shape.length, &run->features_[0]);
     run->out_.assign(shape.bags * run->layer_->out_width(0), 0.5f);
@@ -120,7 +132,7 @@ class KindRun {
 Status MeasureShape(const KindBags& shape, const std::string& pooling, const KindSizes& sizes,
                     int rounds, std::vector<KindFigure>* figures) {
   std::vector<std::unique_ptr<KindRun>> runs;
-  for (const char* kind : {"plain", "block", "qr"}) {
+  for (const KindWithOptions& kind : KindsOfNotebook(sizes)) {
     ASSIGN_OR_RETURN(std::unique_ptr<KindRun> run, KindRun::Make(kind, pooling, shape, sizes));
     RETURN_IF_ERROR(run->Measure());  // pages and buffers come to be
     run->Forget();
