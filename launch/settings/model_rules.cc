@@ -77,9 +77,12 @@ uint64_t DrawsOfPrinting(const Settings& s) {
 // mixed table numpy draws the rows, as narrow as they are, and torch the projection.
 std::optional<uint32_t> WidthDrawnByNumpy(const LogicalTable& table,
                                           const std::vector<LogicalTable>& model) {
-  if (table.kind == "plain") return table.dim;
+  const KindDeclaration& declaration = TableKinds().DeclarationOf(table.kind);
+  if (declaration.has_row_for_each_id) return table.dim;
   // Draws of other initialisers have never been counted: digests of models hold first draws.
-  if (table.kind != "mixed" || table.initialiser != "dlrm") return std::nullopt;
+  const bool is_drawn = declaration.is_drawn_by_numpy &&
+                        Initialisers().DeclarationOf(table.initialiser).draws_in_turn;
+  if (!is_drawn) return std::nullopt;
   const auto kind = TableKinds().Make(table.kind, {.table = table, .model = model});
   if (!kind.ok()) return table.dim;  // Validate() says why.
   return kind.value()->layout().width;
@@ -93,7 +96,8 @@ void CompressTables(Settings* settings) {
   for (const LogicalTable& table : settings->tables)
     fewest_rows = std::min(fewest_rows, table.rows);
   for (LogicalTable& table : settings->tables) {
-    if (table.kind != "plain" || !table.kind_options.empty()) continue;
+    const bool is_chosen = table.kind != LogicalTable().kind || !table.kind_options.empty();
+    if (is_chosen) continue;
     if (c.qr_flag && table.rows > c.qr_threshold) {
       table.kind = "qr";
       table.kind_options = {{"collisions", fmt::format("{}", c.qr_collisions)},

@@ -107,6 +107,8 @@ struct KindDeclaration {
   std::vector<KindOptions> (*sizes_to_ask)(uint32_t dim, const KindOptions& of_model) = nullptr;
   // Id i is row i of its only part, as long as ids are below the rows.
   bool has_row_for_each_id = false;
+  // DLRM draws the rows of such tables from its one generator of numpy, as those of plain ones.
+  bool is_drawn_by_numpy = false;
   // Ids that share a row do so by chance, as a hash has it; otherwise a division deals them evenly.
   bool shares_rows_by_chance = false;
   // Tables of this kind that share a physical table have rows of their own in it.

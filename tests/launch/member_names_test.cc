@@ -57,7 +57,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/settings/going_on.cc",
        {"adagrad", "dlrm", "rowwise_adagrad", "sgd"},
        "what digests of configs have in version 1, which does not change"},
-      {"launch/settings/model_rules.cc", {"counter", "dlrm", "mixed", "plain", "qr"}, kDlrm},
+      {"launch/settings/model_rules.cc", {"counter", "dlrm", "mixed", "qr"}, kDlrm},
       {"launch/settings/settings.cc", {"converted", "criteo", "dataset", "random"}, kDlrm},
       {"launch/settings/settings.h", {"poly2", "row_wise", "sgd"}, kDefault},
       {"launch/settings/key_fields.cc", {"momentum", "npy", "rowwise_adagrad"}, kDlrm},

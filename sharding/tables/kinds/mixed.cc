@@ -100,7 +100,8 @@ std::vector<KindOptions> MixedSizes(uint32_t dim, const KindOptions& of_model) {
 REGISTER_MEMBER(AddTableKind("mixed",
                              {.options = {"temperature", "round_dims", "full_dim_rows", "lookups",
                                           "row_dim"},
-                              .sizes_to_ask = &MixedSizes},
+                              .sizes_to_ask = &MixedSizes,
+                              .is_drawn_by_numpy = true},
                              &Mixed::Make));
 
 }  // namespace
