@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/store/written_rows.h"
-
 namespace rowhouse {
 
 // A worker waits for the answer before it asks again, and asks again only when a deadline passed.
@@ -88,7 +86,7 @@ void Controls::StartCheckpoint(ControlTask task) {
                          .deleted = std::move(task.checkpoint.deleted)};
   if (action.phase == CheckpointPhase::kReserve) action.bytes = DirtyBytes();
   if (action.phase == CheckpointPhase::kMake && state_.options.keeps_written_rows) {
-    action.written_rows = ImageOfWrittenRows(rooms_.tables.WrittenSlices());
+    action.written_rows = rooms_.tables.WrittenSlices();
   }
   in_store_.emplace(action.ticket, std::move(task.request));
   state_.out.Add(std::move(action));
@@ -156,10 +154,7 @@ void Controls::EndSave() {
   if (task.request.header.type == MessageType::kFlush) {
     rooms_.sweeper.NoteSync(ticket, state_.next_step);  // A change's LSN is its step + 1.
     SyncStore sync{.ticket = ticket, .steps = state_.next_step};
-    // A copy: rows are written, and noted, while the store syncs.
-    if (state_.options.keeps_written_rows) {
-      sync.written_rows = ImageOfWrittenRows(rooms_.tables.WrittenSlices());
-    }
+    if (state_.options.keeps_written_rows) sync.written_rows = rooms_.tables.WrittenSlices();
     state_.out.Add(std::move(sync));
   } else {
     state_.out.Add(ScanStore{.ticket = ticket});

@@ -19,6 +19,7 @@
 #include "ps/cache/cache_ledger.h"
 #include "ps/log/push_log.h"
 #include "ps/store/row_store.h"
+#include "ps/store/written_rows_file.h"
 
 namespace rowhouse {
 
@@ -112,8 +113,8 @@ struct SyncStore {  // makes all writes so far survive a crash
   uint64_t steps = 0;
   // True: STATE.json then says that the directory has the rows as they are after `steps` steps.
   bool is_clean = true;
-  // Kept beside the rows (ps/store/written_rows.h); "": nothing is.
-  std::string written_rows = {};
+  // Kept beside the rows (ps/store/written_rows_file.h) as they are by then; none: nothing is.
+  std::vector<WrittenSlice> written_rows = {};
 };
 // Appends a push to the log. Log actions keep their order; they run beside the store's.
 struct AppendLog {
@@ -129,11 +130,11 @@ struct TruncateLog {       // may overtake appends that find no room
 struct CheckpointStore {
   uint64_t ticket = 0;
   CheckpointPhase phase = CheckpointPhase::kReserve;
-  uint64_t bytes = 0;                // kReserve: of rows still to be written
-  std::string name;                  // kMake, kDelete
-  uint64_t steps = 0;                // how many steps the rows have
-  std::string written_rows = {};     // kMake: as of SyncStore
-  std::vector<std::string> deleted;  // kDelete
+  uint64_t bytes = 0;                           // kReserve: of rows still to be written
+  std::string name;                             // kMake, kDelete
+  uint64_t steps = 0;                           // how many steps the rows have
+  std::vector<WrittenSlice> written_rows = {};  // kMake: as of SyncStore
+  std::vector<std::string> deleted;             // kDelete
 };
 struct ScanStore {  // digest of every stored row
   uint64_t ticket = 0;

@@ -202,7 +202,7 @@ void LocalTables::MakeWrittenRows(uint64_t budget_bytes) {
   for (const LocalSlice* slice : slices_) wanted.push_back(slice->range.rows() / 8 + 64);
   const std::vector<uint64_t> shares = EqualShares(wanted, budget_bytes);
   for (LocalSlice* slice : slices_) {
-    slice->written = std::make_unique<WrittenRows>(slice->range.rows(), shares[slice->number]);
+    slice->written = std::make_shared<WrittenRows>(slice->range.rows(), shares[slice->number]);
   }
 }
 
@@ -226,7 +226,7 @@ std::vector<WrittenSlice> LocalTables::WrittenSlices() const {
     slices.push_back({.table = slice->range.table,
                       .first_column = slice->store.first_column,
                       .first_position = slice->range.row_begin,
-                      .rows = slice->written.get()});
+                      .rows = slice->written});
   }
   return slices;
 }

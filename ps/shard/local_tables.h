@@ -22,7 +22,7 @@
 #include "ps/cache/row_cache.h"
 #include "ps/shard/shard_options.h"
 #include "ps/store/row_store.h"
-#include "ps/store/written_rows.h"
+#include "ps/store/written_rows_file.h"
 #include "sharding/plans/plan.h"
 #include "sharding/plans/reuse_sampler.h"
 #include "sharding/rows/initialiser.h"
@@ -38,7 +38,7 @@ struct LocalSlice {
   StoreSlice store;
   uint64_t cache_bytes = 0;  // granted to the cache
   std::unique_ptr<RowCache> cache;
-  std::unique_ptr<WrittenRows> written;                  // by position - range.row_begin
+  std::shared_ptr<WrittenRows> written;                  // by position - range.row_begin
   std::shared_ptr<const RowAccessCounts> access_counts;  // of the table; null: not known
   ReuseSampler* reuse = nullptr;  // is told of each row that training pulls; null: nobody is
 

@@ -8,7 +8,7 @@
 #include "ps/shard/process_memory.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
-#include "ps/store/written_rows.h"
+#include "ps/store/written_rows_file.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 
@@ -82,7 +82,7 @@ Status ShardStore::Write(const WriteRows& action) {
   return OkStatus();
 }
 
-Status ShardStore::Sync(SyncStore& action) {
+Status ShardStore::Sync(const SyncStore& action) {
   if (!action.is_clean) return store_->Sync();
   RETURN_IF_ERROR(store_->Settle());
   if (!directory_.empty()) {
@@ -94,12 +94,12 @@ Status ShardStore::Sync(SyncStore& action) {
   is_open_ = false;
   last_sync_steps_ = action.steps;
   if (!directory_.empty() && !action.written_rows.empty()) {
-    KeepWrittenRows(std::move(action.written_rows));
+    KeepWrittenRows(action.written_rows);
   }
   return OkStatus();
 }
 
-StoreCheckpointed ShardStore::Checkpoint(CheckpointStore& action) {
+StoreCheckpointed ShardStore::Checkpoint(const CheckpointStore& action) {
   StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
   if (directory_.empty()) {
     // Nothing is kept, so nothing is in the way.
@@ -148,13 +148,13 @@ Status ShardStore::DeletePartsOf(const CheckpointStore& action) {
   return DeleteParts(deleted, owner, directory_);
 }
 
-Status ShardStore::MakePartOf(CheckpointStore& action, StoreCheckpointed* event) {
+Status ShardStore::MakePartOf(const CheckpointStore& action, StoreCheckpointed* event) {
   reserved_.Free();  // No row was dirty.
   // Another part of a whole checkpoint would have another checksum than its manifest names.
   ASSIGN_OR_RETURN(PartFacts facts, action.name == whole_
                                         ? SumUpPart(CheckpointPart(directory_, action.name))
                                         : MakePart(*store_, directory_, action.name, action.steps,
-                                                   std::move(action.written_rows)));
+                                                   action.written_rows));
   event->directory = CheckpointPart(directory_, action.name);
   event->checksum = std::move(facts.checksum);
   event->bytes = facts.bytes;
@@ -162,10 +162,9 @@ Status ShardStore::MakePartOf(CheckpointStore& action, StoreCheckpointed* event)
 }
 
 // The rows are saved without this file: an error here costs the next run a scan.
-void ShardStore::KeepWrittenRows(std::string image) const {
+void ShardStore::KeepWrittenRows(std::span<const WrittenSlice> slices) const {
   if (store_->stamp().empty()) return;
-  const Status kept =
-      SaveWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), std::move(image));
+  const Status kept = SaveWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), slices);
   LOG_IF(WARNING, !kept.ok()) << "the next --load has to scan all rows of " << directory_ << ": "
                               << kept.message();
 }

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,11 +49,11 @@ class ShardStore {
  private:
   Status MarkChanged();
   Status Write(const WriteRows& action);
-  Status Sync(SyncStore& action);
-  StoreCheckpointed Checkpoint(CheckpointStore& action);
-  Status MakePartOf(CheckpointStore& action, StoreCheckpointed* event);
+  Status Sync(const SyncStore& action);
+  StoreCheckpointed Checkpoint(const CheckpointStore& action);
+  Status MakePartOf(const CheckpointStore& action, StoreCheckpointed* event);
   Status DeletePartsOf(const CheckpointStore& action);
-  void KeepWrittenRows(std::string image) const;
+  void KeepWrittenRows(std::span<const WrittenSlice> slices) const;
   StoreScanned Scan(uint64_t ticket);
 
   struct TableShape {

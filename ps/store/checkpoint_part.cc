@@ -11,7 +11,6 @@
 
 #include "common/digest.h"
 #include "common/durable_file.h"
-#include "ps/store/written_rows.h"
 
 namespace rowhouse {
 namespace {
@@ -97,13 +96,13 @@ Status LinkFile(const std::string& from, const std::string& to) {
 }
 
 Status FillPart(RowStore& store, const std::string& shard_directory, const std::string& part,
-                uint64_t steps, std::string written_rows) {
+                uint64_t steps, std::span<const WrittenSlice> written_rows) {
   RETURN_IF_ERROR(MakeDirectoryDurably(part));
   ASSIGN_OR_RETURN(const std::string stamp, store.Checkpoint(part + kRows));
   ASSIGN_OR_RETURN(const DirectoryOwner owner, ReadOwner(shard_directory));
   RETURN_IF_ERROR(WriteOwner(part, owner));
   if (!written_rows.empty() && !stamp.empty()) {
-    RETURN_IF_ERROR(SaveWrittenRows(part + kWrittenRowsFile, stamp, std::move(written_rows)));
+    RETURN_IF_ERROR(SaveWrittenRows(part + kWrittenRowsFile, stamp, written_rows));
   }
   return WriteState(part, {.is_clean = true, .step = steps, .stamp = stamp});
 }
@@ -113,7 +112,8 @@ Status FillCopy(const std::string& part, const std::string& directory) {
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
   for (const fs::path& file : files) {
     const std::string from = fs::path(part) / file, to = fs::path(directory) / file;
-    RETURN_IF_ERROR(IsRowFile(file) ? LinkFile(from, to) : CopyFile(from, to));
+    const bool is_never_changed = IsRowFile(file) || from == part + kWrittenRowsFile;
+    RETURN_IF_ERROR(is_never_changed ? LinkFile(from, to) : CopyFile(from, to));
   }
   RETURN_IF_ERROR(SyncDirectory(directory + kRows));
   return SyncDirectory(directory);
@@ -148,8 +148,8 @@ Result<PartFacts> SumUpPart(const std::string& part) {
     facts.bytes += bytes;
     all += fmt::format("{} {}", file.string(), bytes);
     if (!IsRowFile(file)) {
-      ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-      all += " " + DigestOf(content);
+      ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
+      all += " " + digest.xxh3_128;
     }
     all += '\n';
   }
@@ -165,13 +165,14 @@ Status CheckPart(const std::string& part, const std::string& checksum) {
 }
 
 Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
-                           const std::string& name, uint64_t steps, std::string written_rows) {
+                           const std::string& name, uint64_t steps,
+                           std::span<const WrittenSlice> written_rows) {
   CHECK(StepsOfCheckpoint(name)) << name;
   const std::string part = CheckpointPart(shard_directory, name);
   const std::string unfinished = part + kUnfinished;
   const auto make = [&]() -> Result<PartFacts> {
     RETURN_IF_ERROR(RemoveAll(unfinished));
-    RETURN_IF_ERROR(FillPart(store, shard_directory, unfinished, steps, std::move(written_rows)));
+    RETURN_IF_ERROR(FillPart(store, shard_directory, unfinished, steps, written_rows));
     ASSIGN_OR_RETURN(PartFacts facts, SumUpPart(unfinished));
     RETURN_IF_ERROR(RemoveAll(part));
     RETURN_IF_ERROR(RenameDurably(unfinished, part));

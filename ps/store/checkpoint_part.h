@@ -4,7 +4,7 @@
 //   <row_dir>/checkpoints/step-1200/shard-0003/
 //       rows/          a RocksDB checkpoint: the .sst files are hard links of the store's files
 //       OWNER.json, STATE.json   (directory_state.h); the state is "clean" after 1200 steps
-//       written_rows   (written_rows.h), where the shard keeps it
+//       written_rows   (written_rows_file.h), where the shard keeps it
 //   <row_dir>/checkpoints/step-1200/shard-0003.tmp   the same, while it is made
 //
 // A part is renamed into place when all of it is on disk. It is whole if its checksum is the one
@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "common/status.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/row_store.h"
+#include "ps/store/written_rows_file.h"
 
 namespace rowhouse {
 
@@ -53,19 +55,20 @@ Result<std::vector<std::string>> PartsOf(const DirectoryOwner& owner,
                                          const std::string& shard_directory);
 
 // Makes the part `name` of the store in `shard_directory`, whose rows are those after `steps`. Put
-// after the last Sync is in it as well. An old part of this name is replaced. `written_rows`: an
-// image, or "". On an error nothing is left.
+// after the last Sync is in it as well. An old part of this name is replaced. `written_rows`: kept
+// in it; none: nothing is. On an error nothing is left.
 Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
-                           const std::string& name, uint64_t steps, std::string written_rows);
+                           const std::string& name, uint64_t steps,
+                           std::span<const WrittenSlice> written_rows);
 
 // Deletes the shard's parts of the checkpoints that are named, where PartsOf() has them; other
 // names are passed over. Also deletes what cut-off attempts to make a part of this shard left.
 Status DeleteParts(const std::vector<std::string>& names, const DirectoryOwner& owner,
                    const std::string& shard_directory);
 
-// Makes `directory`, which must not exist, from a part: links .sst files, or copies them where the
-// file system has no links, and copies the others, so that the part does not change when the copy
-// does. All of it is on disk when this returns. On an error nothing is left.
+// Makes `directory`, which must not exist, from a part: links files that are never changed, or
+// copies them where the file system has no links, and copies the others, so that the part does not
+// change when the copy does. All of it is on disk when this returns. On an error nothing is left.
 Status CopyPart(const std::string& part, const std::string& directory);
 
 // Room on a disk, taken so that nobody else gets it. A crash frees it.

@@ -1,17 +1,13 @@
 #include "ps/store/written_rows.h"
 
 #include <glog/logging.h>
-#include <xxhash.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
-#include <cstddef>
 #include <cstring>
-#include <string_view>
 #include <utility>
-
-#include "common/crc32c.h"
-#include "common/durable_file.h"
 
 namespace rowhouse {
 namespace {
@@ -22,6 +18,8 @@ constexpr size_t kBlockBytes = kBlockWords * sizeof(uint32_t);
 // Odd multipliers that choose a bit of each word, from Parquet's specification.
 constexpr uint32_t kSalts[kBlockWords] = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
                                           0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
+
+static_assert(std::endian::native == std::endian::little);
 
 // The finaliser of SplitMix64: positions are dense, hashes must not be.
 uint64_t Hash(uint64_t position) {
@@ -43,16 +41,31 @@ uint32_t BitOfWord(uint64_t hash, size_t word) {
 
 size_t RoundUpToLines(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
+size_t ExactBytes(uint64_t rows) { return RoundUpToLines((rows - 1) / 8 + 1); }
+
+uint32_t* WordAt(std::byte* memory, uint64_t offset) {
+  return reinterpret_cast<uint32_t*>(memory + offset);
+}
+
+// Only the set's thread writes words; CopyBytes may read them on another.
+bool SetBits(uint32_t& word, uint32_t bits) {
+  const uint32_t before = word;
+  if ((bits & ~before) == 0) return false;
+  std::atomic_ref(word).store(before | bits, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace
 
-WrittenRows::WrittenRows(uint64_t rows, uint64_t budget_bytes) : rows_(rows) {
+WrittenRows::WrittenRows(uint64_t rows, uint64_t budget_bytes) {
   CHECK_GE(rows, 1u);
   const uint64_t budget = std::max<uint64_t>(budget_bytes / kLine * kLine, kLine);
-  const uint64_t exact = RoundUpToLines((rows - 1) / 8 + 1);
-  is_exact_ = exact <= budget;
-  bytes_ = is_exact_ ? exact : budget;
-  memory_ = PageMemory(bytes_);
+  const uint64_t exact = ExactBytes(rows);
+  *this = WrittenRows(rows, std::min(exact, budget), exact <= budget, /*added=*/0);
 }
+
+WrittenRows::WrittenRows(uint64_t rows, size_t bytes, bool is_exact, uint64_t added)
+    : rows_(rows), bytes_(bytes), is_exact_(is_exact), added_(added), memory_(bytes) {}
 
 WrittenRows::~WrittenRows() = default;
 WrittenRows::WrittenRows(WrittenRows&& other) noexcept = default;
@@ -60,25 +73,19 @@ WrittenRows& WrittenRows::operator=(WrittenRows&& other) noexcept = default;
 
 void WrittenRows::Add(uint64_t position) {
   CHECK_LT(position, rows_);
+  if (!Set(position)) return;
+  std::atomic_ref(added_).store(added_ + 1, std::memory_order_relaxed);
+}
+
+bool WrittenRows::Set(uint64_t position) {
   if (is_exact_) {
-    std::byte& byte = memory_.data()[position / 8];
-    const std::byte bit = std::byte{1} << (position % 8);
-    added_ += (byte & bit) == std::byte{0} ? 1 : 0;
-    byte |= bit;
-    return;
+    return SetBits(WordAt(memory_.data(), 0)[position / 32], uint32_t{1} << (position % 32));
   }
   const uint64_t hash = Hash(position);
-  std::byte* block = memory_.data() + BlockOffset(hash, bytes_);
-  uint32_t words[kBlockWords];
-  std::memcpy(words, block, kBlockBytes);
-  uint32_t fresh = 0;
-  for (size_t i = 0; i < kBlockWords; ++i) {
-    const uint32_t bit = BitOfWord(hash, i);
-    fresh |= bit & ~words[i];
-    words[i] |= bit;
-  }
-  std::memcpy(block, words, kBlockBytes);
-  added_ += fresh != 0 ? 1 : 0;
+  uint32_t* const words = WordAt(memory_.data(), BlockOffset(hash, bytes_));
+  bool is_fresh = false;
+  for (size_t i = 0; i < kBlockWords; ++i) is_fresh |= SetBits(words[i], BitOfWord(hash, i));
+  return is_fresh;
 }
 
 bool WrittenRows::MayContain(uint64_t position) const {
@@ -99,128 +106,81 @@ void WrittenRows::Prefetch(uint64_t position) const {
   __builtin_prefetch(memory_.data() + offset);
 }
 
-void WrittenRows::SetBytes(std::span<const std::byte> bytes, uint64_t added) {
-  CHECK_EQ(bytes.size(), bytes_);
-  std::memcpy(memory_.data(), bytes.data(), bytes_);
-  added_ = added;
+uint64_t WrittenRows::added() const {
+  return std::atomic_ref(const_cast<uint64_t&>(added_)).load(std::memory_order_relaxed);
 }
 
-namespace {
-
-static_assert(std::endian::native == std::endian::little);
-
-constexpr std::string_view kMagic = "RHWROWS1";
-
-struct FileHead {
-  char magic[8];
-  uint64_t stamp;
-  uint64_t sets;
-};
-
-struct SetHead {
-  uint32_t table;
-  uint32_t first_column;
-  uint64_t first_position;
-  uint64_t rows;
-  uint64_t added;
-  uint64_t bytes;
-};
-
-template <typename T>
-void Append(const T& value, std::string* text) {
-  text->append(reinterpret_cast<const char*>(&value), sizeof value);
+bool WrittenRows::IsPossible(const Shape& shape) {
+  if (shape.rows == 0 || shape.bytes == 0 || shape.bytes % kLine != 0) return false;
+  const uint64_t exact = ExactBytes(shape.rows);
+  return shape.is_exact ? shape.bytes == exact : shape.bytes <= exact;
 }
 
-// Takes a T off the front; false if there is not enough.
-template <typename T>
-bool Take(std::string_view* text, T* value) {
-  if (text->size() < sizeof *value) return false;
-  std::memcpy(value, text->data(), sizeof *value);
-  text->remove_prefix(sizeof *value);
-  return true;
-}
-
-SetHead HeadOf(const WrittenSlice& slice) {
-  return {.table = Raw(slice.table),
-          .first_column = slice.first_column,
-          .first_position = slice.first_position,
-          .rows = slice.rows->rows(),
-          .added = slice.rows->added(),
-          .bytes = slice.rows->memory_bytes()};
-}
-
-bool IsSameSet(const SetHead& a, const SetHead& b) {
-  return a.table == b.table && a.first_column == b.first_column &&
-         a.first_position == b.first_position && a.rows == b.rows && a.bytes == b.bytes;
-}
-
-uint64_t HashOf(const std::string& stamp) { return XXH3_64bits(stamp.data(), stamp.size()); }
-
-}  // namespace
-
-std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices) {
-  FileHead head{.magic = {}, .stamp = 0, .sets = slices.size()};
-  std::memcpy(head.magic, kMagic.data(), kMagic.size());
-  size_t due = sizeof head + sizeof(uint32_t);  // With the checksum that is still to come.
-  for (const WrittenSlice& slice : slices) due += sizeof(SetHead) + slice.rows->memory_bytes();
-  std::string text;
-  text.reserve(due);
-  Append(head, &text);
-  for (const WrittenSlice& slice : slices) Append(HeadOf(slice), &text);
-  for (const WrittenSlice& slice : slices) {
-    const std::span<const std::byte> bytes = slice.rows->bytes();
-    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+void WrittenRows::CopyBytes(uint64_t offset, std::span<std::byte> out) const {
+  CHECK_LE(offset + out.size(), bytes_);
+  for (size_t at = 0; at < out.size(); at += sizeof(uint32_t)) {
+    const uint32_t word =
+        std::atomic_ref(*WordAt(memory_.data(), offset + at)).load(std::memory_order_relaxed);
+    std::memcpy(out.data() + at, &word, sizeof word);
   }
-  return text;
 }
 
-Status SaveWrittenRows(const std::string& path, const std::string& stamp, std::string image) {
-  CHECK(!stamp.empty());
-  CHECK_GE(image.size(), sizeof(FileHead));
-  const uint64_t hash = HashOf(stamp);
-  std::memcpy(image.data() + offsetof(FileHead, stamp), &hash, sizeof hash);
-  Append(Crc32c(image), &image);
-  return WriteFileDurably(path, image);
+WrittenRows WrittenRows::EmptyFor(const Shape& other) const {
+  CHECK(IsPossible(other) && other.rows == rows_);
+  if (other.is_exact) return WrittenRows(rows_, bytes_, is_exact_, other.added);
+  const size_t bytes = other.bytes <= bytes_ ? bytes_ / other.bytes * other.bytes : bytes_;
+  return WrittenRows(rows_, bytes, /*is_exact=*/false, other.added);
 }
 
-Status LoadWrittenRows(const std::string& path, const std::string& stamp,
-                       std::span<const WrittenSlice> slices) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  std::string_view rest = text;
-  uint32_t checksum = 0;
-  FileHead head{};
-  if (text.size() < sizeof head + sizeof checksum) {
-    return CorruptionError("{}: {} bytes, too few", path, text.size());
+void WrittenRows::AddBytes(const Shape& other, uint64_t offset, std::span<const std::byte> bytes) {
+  CHECK_LE(offset + bytes.size(), other.bytes);
+  if (other.is_exact && is_exact_) {
+    std::memcpy(memory_.data() + offset, bytes.data(), bytes.size());
+  } else if (other.is_exact && other.added >= bytes_ * 8) {
+    // A filter of a bit a row tells nothing, and takes long to fill.
+    if (offset == 0) std::memset(memory_.data(), 0xff, bytes_);
+  } else if (other.is_exact) {
+    AddPositions(offset * 8, bytes);
+  } else {
+    AddBlocks(other.bytes / kBlockBytes, offset / kBlockBytes, bytes);
   }
-  std::memcpy(&checksum, text.data() + text.size() - sizeof checksum, sizeof checksum);
-  rest.remove_suffix(sizeof checksum);
-  if (Crc32c(rest) != checksum) return CorruptionError("{}: the checksum is wrong", path);
-  CHECK(Take(&rest, &head));
-  if (std::string_view(head.magic, sizeof head.magic) != kMagic) {
-    return CorruptionError("{}: no file of written rows", path);
-  }
-  if (stamp.empty() || head.stamp != HashOf(stamp)) {
-    return UsageError("{}: rows were written since", path);
-  }
-  if (head.sets != slices.size()) {
-    return UsageError("{}: of {} slices, where there are {} now", path, head.sets, slices.size());
-  }
-  std::vector<SetHead> sets(slices.size());
-  for (size_t i = 0; i < slices.size(); ++i) {
-    if (!Take(&rest, &sets[i])) return CorruptionError("{}: ends too early", path);
-    if (!IsSameSet(sets[i], HeadOf(slices[i]))) {
-      return UsageError("{}: set {} is of another slice or another size", path, i);
+}
+
+// Adds first + i for each bit i. Positions are hashed some way ahead: each is a cache miss.
+void WrittenRows::AddPositions(uint64_t first, std::span<const std::byte> bits) {
+  constexpr size_t kAhead = 32;
+  std::array<uint64_t, kAhead> ahead;
+  size_t count = 0;
+  const auto add_all = [&] {
+    for (size_t i = 0; i < count; ++i) Set(ahead[i]);
+    count = 0;
+  };
+  for (size_t at = 0; at < bits.size(); at += sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, bits.data() + at, sizeof word);
+    for (; word != 0; word &= word - 1) {
+      ahead[count] = first + at * 8 + static_cast<uint64_t>(std::countr_zero(word));
+      Prefetch(ahead[count]);
+      if (++count == kAhead) add_all();
     }
   }
-  uint64_t due = 0;
-  for (const SetHead& set : sets) due += set.bytes;
-  if (rest.size() != due) return CorruptionError("{}: {} bytes of {}", path, rest.size(), due);
-  for (size_t i = 0; i < slices.size(); ++i) {
-    const std::string_view bytes = rest.substr(0, sets[i].bytes);
-    slices[i].rows->SetBytes(std::as_bytes(std::span(bytes.data(), bytes.size())), sets[i].added);
-    rest.remove_prefix(bytes.size());
+  add_all();
+}
+
+// Of a filter of `blocks` blocks, from block `first` on. A block is a range of hashes, and goes to
+// each block here whose range overlaps that.
+void WrittenRows::AddBlocks(uint64_t blocks, uint64_t first, std::span<const std::byte> bytes) {
+  const uint64_t mine = bytes_ / kBlockBytes;
+  for (size_t at = 0; at < bytes.size(); at += kBlockBytes) {
+    const uint64_t block = first + at / kBlockBytes;
+    uint32_t added[kBlockWords];
+    std::memcpy(added, bytes.data() + at, kBlockBytes);
+    const uint64_t end = ((block + 1) * mine - 1) / blocks + 1;
+    for (uint64_t to = block * mine / blocks; to < end; ++to) {
+      uint32_t* const words = WordAt(memory_.data(), to * kBlockBytes);
+      for (size_t i = 0; i < kBlockWords; ++i) words[i] |= added[i];
+    }
   }
-  return OkStatus();
 }
 
 }  // namespace rowhouse

@@ -7,18 +7,18 @@
 // It has no false negatives; a false positive costs a lookup that finds nothing. False positives by
 // bits of budget per written row: 16: 0.1 %, 10: 1 %, 8: 3 %, 4: 33 %.
 //
+// The bytes of one set can be added to another of the same rows, of any size (AddBytes): a set that
+// was saved serves a run with another budget.
+//
 // Rows are never removed. Memory is taken on first touch.
-// Threads: one at a time.
+// Threads: one at a time; but shape() and CopyBytes() may be called on any thread meanwhile.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
-#include "common/status.h"
 #include "ps/cache/page_memory.h"
-#include "ps/store/row_store.h"
 
 namespace rowhouse {
 
@@ -43,57 +43,48 @@ class WrittenRows {
 
   // How many Adds named a position for which MayContain was false. If the set is exact, that is the
   // number of rows written; otherwise it is slightly less.
-  uint64_t added() const { return added_; }
+  uint64_t added() const;
   size_t memory_bytes() const { return bytes_; }  // of a full set
 
-  // The set as bytes, for the file. SetBytes requires bytes().size() bytes of a
-  // set made with the same arguments.
-  std::span<const std::byte> bytes() const { return {memory_.data(), bytes_}; }
-  void SetBytes(std::span<const std::byte> bytes, uint64_t added);
+  // What the bytes of a set mean.
+  struct Shape {
+    uint64_t rows = 0;
+    uint64_t bytes = 0;  // memory_bytes()
+    uint64_t added = 0;
+    bool is_exact = false;
+  };
+  Shape shape() const {
+    return {.rows = rows_, .bytes = bytes_, .added = added(), .is_exact = is_exact_};
+  }
+  // Whether a set can have this shape.
+  static bool IsPossible(const Shape& shape);
+
+  // Copies bytes from `offset` on, a multiple of 4, as `out` is. Of Adds that run meanwhile, on the
+  // set's thread, some are in it.
+  void CopyBytes(uint64_t offset, std::span<std::byte> out) const;
+
+  // An empty set for the bytes of a set of shape `other`, in no more memory than this one. It is
+  // exact if both are. A filter stays as large as it was, or becomes a multiple of that: its rate
+  // of false positives stays. Where it must become smaller, that rises as if the filter had been
+  // halved, at least, since blocks of the new one overlap two or more of the old one.
+  // Requires IsPossible(other), and the same rows.
+  WrittenRows EmptyFor(const Shape& other) const;
+  // Adds bytes [offset, offset + bytes.size()) of a set of shape `other`; both are multiples of 32.
+  // Requires a set made by EmptyFor(other).
+  void AddBytes(const Shape& other, uint64_t offset, std::span<const std::byte> bytes);
 
  private:
+  WrittenRows(uint64_t rows, size_t bytes, bool is_exact, uint64_t added);
+  // Sets the bits of a position; false if they were set.
+  bool Set(uint64_t position);
+  void AddPositions(uint64_t first, std::span<const std::byte> bits);
+  void AddBlocks(uint64_t blocks, uint64_t first, std::span<const std::byte> bytes);
+
   uint64_t rows_ = 0;
   size_t bytes_ = 0;
   bool is_exact_ = false;
   uint64_t added_ = 0;
   PageMemory memory_;
 };
-
-// ---- In a file ----------------------------------------------------------------------------------
-//
-// A shard's sets of written rows are kept beside its store, so that opening it again needs no scan.
-// Little-endian:
-//
-//   magic "RHWROWS1", u64 XXH3-64 of the stamp, u64 sets; of each set: u32 table, u32 first column,
-//   u64 first position, u64 rows, u64 added, u64 bytes; the bytes of all sets; u32 crc32c of all
-//   before
-//
-// The file is a hint. The stamp is RowStore::stamp() when it was written; after another Put the
-// file is stale. If it is missing, torn, stale or of other sets, the rows are scanned instead.
-// Threads: one per path.
-
-// Its name in a shard's directory.
-inline constexpr const char* kWrittenRowsFile = "/written_rows";
-
-// The written rows of one slice, whose first row has position first_position in its table.
-struct WrittenSlice {
-  TableId table{};
-  uint16_t first_column = 0;
-  uint64_t first_position = 0;
-  WrittenRows* rows = nullptr;
-};
-
-// The bytes of the file for these sets as they are now. Stamp and checksum are missing, because
-// only the store knows the stamp; SaveWrittenRows adds them. Takes as much memory as the sets.
-std::string ImageOfWrittenRows(std::span<const WrittenSlice> slices);
-
-// Completes the image and replaces the file atomically. Requires a stamp.
-Status SaveWrittenRows(const std::string& path, const std::string& stamp, std::string image);
-
-// Fills the sets from the file. On any error the sets are unchanged: kNotFound if there is no file;
-// kCorruption if it is not whole; kUsage if its stamp is not `stamp`, if `stamp` is "", or if its
-// sets are not these, made with the same arguments.
-Status LoadWrittenRows(const std::string& path, const std::string& stamp,
-                       std::span<const WrittenSlice> slices);
 
 }  // namespace rowhouse

@@ -54,7 +54,7 @@ class CheckpointPartTest : public testing::Test {
 
   std::string Part(uint64_t steps) { return CheckpointPart(shard_, CheckpointName(steps)); }
   Result<PartFacts> Make(uint64_t steps) {
-    return MakePart(*store_, shard_, CheckpointName(steps), steps, "");
+    return MakePart(*store_, shard_, CheckpointName(steps), steps, {});
   }
 
   TempDir dir_;
@@ -178,14 +178,14 @@ TEST_F(CheckpointPartTest, APartThatFindsNoRoomLeavesNothing) {
   for (uint64_t bytes = 1 << 20; bytes >= 4096; bytes -= 4096) {
     if (rest.Take(shard, bytes).ok()) break;
   }
-  const auto refused = MakePart(*store.value(), shard, "step-5", 5, "");
+  const auto refused = MakePart(*store.value(), shard, "step-5", 5, {});
   EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted) << refused.status().message();
   EXPECT_FALSE(fs::exists(CheckpointPart(shard, "step-5")));
   EXPECT_FALSE(fs::exists(CheckpointPart(shard, "step-5") + ".tmp"));
   rest.Free();
   Put(*store.value(), "bbb");  // Rows go on.
   ASSERT_OK(store.value()->Sync());
-  ASSERT_OK(MakePart(*store.value(), shard, "step-6", 6, ""));
+  ASSERT_OK(MakePart(*store.value(), shard, "step-6", 6, {}));
   EXPECT_EQ(Letters(CheckpointPart(shard, "step-6") + "/rows"), "bbb");
 }
 

@@ -37,8 +37,8 @@ class ScanCountingStore final : public RowStore {
 class KeptWrittenRowsTest : public ShardWithStore {
  protected:
   // Rows 0 to 9 pulled and 3, 5 and 7 of them changed by a step, saved, and everything closed.
-  void TrainAndSave() {
-    OpenRows(0);
+  void TrainAndSave(uint64_t cache_bytes = 1 << 20) {
+    OpenRows(0, cache_bytes);
     const uint64_t pull = Pull(0, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     CarryOutAll();
     first_ = Pulled(pull);
@@ -59,8 +59,8 @@ class KeptWrittenRowsTest : public ShardWithStore {
     store_.reset();
   }
   // As a run that goes on does; how often that scanned the rows.
-  int ScansOfLoad() {
-    OpenRows(1);
+  int ScansOfLoad(uint64_t cache_bytes = 1 << 20) {
+    OpenRows(1, cache_bytes);
     scans_ = 0;
     EXPECT_OK(store_->TellStored(shard_.get()));
     const int scans = scans_;
@@ -109,6 +109,24 @@ TEST_F(KeptWrittenRowsTest, GoingOnNeedsNoScan) {
   CarryOutAll();
   EXPECT_EQ(Pulled(again), std::vector<float>{changed});
 }
+
+// Of a table of which a bit a row fits the largest of these caches alone.
+class KeptForAnotherCache : public KeptWrittenRowsTest,
+                            public testing::WithParamInterface<uint64_t> {};
+
+constexpr uint64_t kSmallCache = 64 << 10, kOtherCache = 80 << 10, kLargeCache = 3 << 20;
+
+TEST_P(KeptForAnotherCache, GoingOnNeedsNoScan) {
+  rows_ = 1 << 20;
+  ASSERT_NO_FATAL_FAILURE(TrainAndSave(GetParam()));
+  for (const uint64_t cache_bytes : {kSmallCache, kOtherCache, kLargeCache}) {
+    EXPECT_EQ(ScansOfLoad(cache_bytes), 0) << cache_bytes;
+    ExpectTheRowsThatWereSaved();
+    Close();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, KeptForAnotherCache, testing::Values(kSmallCache, kLargeCache));
 
 TEST_F(KeptWrittenRowsTest, WhateverIsWrongWithTheFileMeansAScan) {
   ASSERT_NO_FATAL_FAILURE(TrainAndSave());

@@ -3,20 +3,14 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <fstream>
+#include <algorithm>
 #include <set>
-#include <string>
 #include <vector>
 
-#include "common/durable_file.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
 namespace {
-
-using testing::HasSubstr;
-
-// ---- The set --------------------------------------------------------------------------------
 
 RC_GTEST_PROP(WrittenRowsProperty, AnExactSetIsAStdSet, ()) {
   const auto rows = *rc::gen::inRange<uint64_t>(1, 2000);
@@ -88,80 +82,74 @@ TEST(WrittenRows, APositionBeyondTheSliceIsAProgrammersMistake) {
   EXPECT_DEATH((void)written.MayContain(10), "");
 }
 
-// ---- The file -------------------------------------------------------------------------------
+// ---- Bytes of another set -------------------------------------------------------------------
 
-class WrittenRowsFile : public testing::Test {
- protected:
-  // An exact set of table 0 and a filter of table 7's columns from 16 on.
-  struct Sets {
-    WrittenRows exact{1000, 4096};
-    WrittenRows filter{uint64_t{1} << 40, 128};
-    std::vector<WrittenSlice> slices() {
-      return {{TableId{0}, 0, 500, &exact}, {TableId{7}, 16, 0, &filter}};
-    }
+// A set of the same rows, with another budget, that was given the bytes of `from` in pieces.
+WrittenRows Resized(const WrittenRows& from, uint64_t budget_bytes) {
+  const WrittenRows::Shape shape = from.shape();
+  WrittenRows to = WrittenRows(from.rows(), budget_bytes).EmptyFor(shape);
+  std::vector<std::byte> piece(96);  // Not a divisor of sets: the last piece is shorter.
+  for (uint64_t at = 0; at < shape.bytes; at += piece.size()) {
+    piece.resize(std::min<uint64_t>(96, shape.bytes - at));
+    from.CopyBytes(at, piece);
+    to.AddBytes(shape, at, piece);
+  }
+  return to;
+}
+
+// Exact sets and filters of any budget, into such.
+RC_GTEST_PROP(WrittenRowsProperty, BytesForAnotherBudgetLackNoRow, ()) {
+  const auto rows = *rc::gen::inRange<uint64_t>(1, 20'000);
+  WrittenRows written(rows, *rc::gen::inRange<uint64_t>(0, 3000));
+  const auto positions =
+      *rc::gen::container<std::vector<uint64_t>>(rc::gen::inRange<uint64_t>(0, rows));
+  for (const uint64_t position : positions) written.Add(position);
+  const auto budget = *rc::gen::inRange<uint64_t>(0, 3000);
+  const WrittenRows fresh(rows, budget);
+  const WrittenRows resized = Resized(written, budget);
+  for (const uint64_t position : positions) RC_ASSERT(resized.MayContain(position));
+  RC_ASSERT(resized.memory_bytes() <= fresh.memory_bytes());
+  RC_ASSERT(resized.is_exact() == (written.is_exact() && fresh.is_exact()));
+  RC_ASSERT(resized.added() == written.added());
+  if (!resized.is_exact()) return;
+  for (uint64_t position = 0; position < rows; ++position) {
+    RC_ASSERT(resized.MayContain(position) == written.MayContain(position));
+  }
+}
+
+TEST(WrittenRows, AFilterThatMayGrowLetsNoMoreThrough) {
+  constexpr uint64_t kRows = uint64_t{1} << 40, kAdded = 20'000;
+  WrittenRows written(kRows, kAdded);  // 8 bits a row
+  for (uint64_t i = 0; i < kAdded; ++i) written.Add(i * 2);
+  const auto passed = [](const WrittenRows& set) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < kAdded; ++i) count += set.MayContain(i * 2 + 1) ? 1 : 0;
+    return count;
   };
-  WrittenRowsFile() {
-    for (const uint64_t position : {0, 3, 999}) saved_.exact.Add(position);
-    for (const uint64_t position : {5, 6}) saved_.filter.Add(position);
-    CHECK(SaveWrittenRows(path_, "77", ImageOfWrittenRows(saved_.slices())).ok());
-  }
-  // What Load says; a refusal has to leave the sets empty.
-  Status Load(const std::string& stamp = "77") {
-    Sets found;
-    const Status status = LoadWrittenRows(path_, stamp, found.slices());
-    EXPECT_EQ(found.exact.added(), status.ok() ? 3u : 0u);
-    EXPECT_EQ(found.filter.added(), status.ok() ? 2u : 0u);
-    EXPECT_EQ(found.exact.MayContain(999), status.ok());
-    EXPECT_EQ(found.filter.MayContain(5), status.ok());
-    EXPECT_FALSE(found.exact.MayContain(4));
-    return status;
-  }
-
-  TempDir dir_;
-  const std::string path_ = dir_ / "written";
-  Sets saved_;
-};
-
-TEST_F(WrittenRowsFile, GivesBackWhatWasSaved) { EXPECT_OK(Load()); }
-
-TEST_F(WrittenRowsFile, IsOfNoUseOnceSomethingWasWritten) {
-  EXPECT_THAT(Load("78").message(), HasSubstr("rows were written since"));
-  EXPECT_EQ(Load("").code(), StatusCode::kUsage);
+  EXPECT_EQ(passed(Resized(written, kAdded)), passed(written));
+  EXPECT_EQ(passed(Resized(written, kAdded * 3 / 2)), passed(written));
+  EXPECT_EQ(Resized(written, kAdded * 3 / 2).memory_bytes(), written.memory_bytes());
+  EXPECT_EQ(passed(Resized(written, kAdded * 5)), passed(written));
+  EXPECT_GT(Resized(written, kAdded * 5).memory_bytes(), 4 * written.memory_bytes());
+  EXPECT_LE(passed(Resized(written, kAdded / 2)), 8000u);  // 4 bits a row: 33 %
 }
 
-TEST_F(WrittenRowsFile, AMissingOneIsNotFound) {
-  std::filesystem::remove(path_);
-  EXPECT_EQ(Load().code(), StatusCode::kNotFound);
+TEST(WrittenRows, AFilterOfLessThanABitARowLetsAllThrough) {
+  WrittenRows written(10'000, 4096);
+  for (uint64_t i = 0; i < 5000; ++i) written.Add(i);
+  const WrittenRows resized = Resized(written, 320);
+  for (uint64_t i = 0; i < 10'000; ++i) ASSERT_TRUE(resized.MayContain(i));
+  EXPECT_EQ(resized.memory_bytes(), 320u);
 }
 
-TEST_F(WrittenRowsFile, AFlippedByteAndAnotherLengthIsCorruption) {
-  const std::string whole = ReadFile(path_).value();
-  for (size_t at = 0; at < whole.size(); at += 5) {
-    std::string text = whole;
-    text[at] = static_cast<char>(text[at] ^ 0x10);
-    std::ofstream(path_) << text;
-    ASSERT_EQ(Load().code(), StatusCode::kCorruption) << at;
-    std::ofstream(path_) << whole.substr(0, at);
-    ASSERT_EQ(Load().code(), StatusCode::kCorruption) << at;
-  }
-}
-
-TEST_F(WrittenRowsFile, OtherSlicesAreRefused) {
-  Sets found;
-  std::vector<WrittenSlice> slices = found.slices();
-  slices.pop_back();
-  EXPECT_THAT(LoadWrittenRows(path_, "77", slices).message(), HasSubstr("of 2 slices"));
-  for (int change = 0; change < 4; ++change) {
-    slices = found.slices();
-    WrittenRows other(1001, 4096);
-    if (change == 0) slices[0].table = TableId{1};
-    if (change == 1) slices[0].first_column = 16;
-    if (change == 2) slices[0].first_position = 0;
-    if (change == 3) slices[0].rows = &other;
-    EXPECT_THAT(LoadWrittenRows(path_, "77", slices).message(), HasSubstr("set 0 is of another"))
-        << change;
-  }
-  EXPECT_EQ(found.exact.added(), 0u);
+TEST(WrittenRows, ShapesThatNoSetHas) {
+  EXPECT_TRUE(WrittenRows::IsPossible({.rows = 1000, .bytes = 128, .is_exact = true}));
+  EXPECT_TRUE(WrittenRows::IsPossible({.rows = 1000, .bytes = 64, .is_exact = false}));
+  EXPECT_FALSE(WrittenRows::IsPossible({.rows = 1000, .bytes = 64, .is_exact = true}));
+  EXPECT_FALSE(WrittenRows::IsPossible({.rows = 1000, .bytes = 192, .is_exact = false}));
+  EXPECT_FALSE(WrittenRows::IsPossible({.rows = 1000, .bytes = 96, .is_exact = false}));
+  EXPECT_FALSE(WrittenRows::IsPossible({.rows = 1000, .bytes = 0, .is_exact = false}));
+  EXPECT_FALSE(WrittenRows::IsPossible({.rows = 0, .bytes = 64, .is_exact = true}));
 }
 
 }  // namespace

@@ -26,13 +26,13 @@ class ShardWithStore : public testing::Test {
  protected:
   static constexpr uint64_t kRows = 64;
 
-  // Of one table: kRows rows of one column, trained by sgd.
+  // Of one table: rows_ rows of one column, trained by sgd.
   void Open(ShardOptions options,
             std::unique_ptr<RowStore> rows = RowStores().Make("memory", {}).value(),
             const std::string& directory = "") {
     TableSpec table;
     table.name = "t";
-    table.rows = kRows;
+    table.rows = rows_;
     table.dim = 1;
     table.optimizer = "sgd";
     const std::vector<TableSpec> tables = {table};
@@ -137,6 +137,7 @@ class ShardWithStore : public testing::Test {
     CarryOutAll();
   }
 
+  uint64_t rows_ = kRows;
   std::unique_ptr<Shard> shard_;
   std::unique_ptr<ShardStore> store_;
   std::deque<ShardAction> waiting_, log_actions_;
