@@ -11,6 +11,8 @@
 #include "launch/model/saved_rows.h"
 #include "launch/model/sealed_json.h"
 #include "ps/shard/shard_opening.h"
+#include "ps/store/directory_state.h"
+#include "ps/store/written_rows_file.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
@@ -169,6 +171,11 @@ TEST_F(Ckpt, StatsCountRowsAndCompactLeavesOneCopyOfEach) {
   }
   EXPECT_THAT(Run({"stats"}).out,
               ContainsRegex("\n0 +all +[0-9]+ .* 1  L[1-6]: [0-9.]+ MB in 1\n"));
+  // The files of written rows are those of the rewritten shards.
+  for (const int shard : {0, 1}) {
+    const std::string stamp = ReadState(Shard(shard)).value().stamp;
+    EXPECT_OK(RestampWrittenRows(Shard(shard) + kWrittenRowsFile, stamp, stamp));
+  }
   // The model is what it was, and can be gone on from.
   const TrainResult loaded = TrainModel({"--load"});
   ASSERT_EQ(loaded.exit_code, 0) << loaded.Describe();
