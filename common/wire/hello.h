@@ -1,5 +1,6 @@
 // HELLO: a worker introduces itself at the port of a PS node and learns the endpoints of its
-// shards.
+// shards. While the node opens them it answers, about once a second, how far it is, and the worker
+// asks again.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,10 @@ namespace rowhouse {
 // Payload: none. header.sender is the worker's rank.
 struct HelloRequest {
   static constexpr MessageType kType = MessageType::kHello;
-  std::string host;      // the worker's, for logs and errors
-  uint32_t node = 0;     // number of the PS node asked, from 0
-  std::string job_json;  // sharding/plans/job_spec.h; the same from every worker
+  std::string host;   // the worker's, for logs and errors
+  uint32_t node = 0;  // number of the PS node asked, from 0
+  // sharding/plans/job_spec.h; the same from every worker. "": as in this worker's first HELLO.
+  std::string job_json;
 
   template <class Archive>
   void serialize(Archive& archive) {
@@ -41,10 +43,14 @@ struct HelloReply {
   std::string host;  // the node's
   uint32_t pid = 0;
   std::vector<ShardEndpoint> shards;
+  bool is_opening = false;  // the node has no shards yet, and is opening them
+  // Bytes of rows that it has opened; of how many, as far as it knows.
+  uint64_t bytes_done = 0;
+  uint64_t bytes_total = 0;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(code, message, host, pid, shards);
+    archive(code, message, host, pid, shards, is_opening, bytes_done, bytes_total);
   }
 };
 

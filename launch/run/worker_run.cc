@@ -85,13 +85,19 @@ void PartEarly(const WorkerSetup& setup, uint64_t job_id) {
   VLOG_IF(1, !parted.ok()) << parted.message();
 }
 
+void PrintOpening(const std::string& line) {
+  PrintClean("{}\n", line);
+  std::fflush(stdout);
+}
+
 // Collective; all workers return the same.
 Result<ShardLinks> MeetShards(const WorkerSetup& setup, const JobSpec& job) {
   const RendezvousOptions rendezvous{.worker = setup.workers.rank(),
                                      .session = setup.options.session,
                                      .host = setup.options.host,
                                      .deadline_ms = setup.settings.cluster.rendezvous_deadline_ms,
-                                     .stop = &setup.stop};
+                                     .stop = &setup.stop,
+                                     .tell = setup.options.prints ? PrintOpening : nullptr};
   Result<std::vector<ShardAddress>> met =
       MeetNodes(rendezvous, job, setup.options.nodes, setup.transport, setup.clock);
   // Where several nodes refuse, workers may have heard of different ones: one is named.

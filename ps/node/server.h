@@ -2,60 +2,41 @@
 // tables and plan; the server then opens this node's shards and starts a ShardRunner for each. When
 // all workers have said BYE it closes the shards and waits for the next job.
 //
+// Shards of a large model open for minutes if rows move. Meanwhile a HELLO of the job waits for the
+// end, and if that does not come within a second, is answered with the progress. The worker asks
+// again, so that the server knows that it is there. Whoever asks after a failure is told of it.
+//
 // A killed worker says no BYE, so its job stays open. The server refuses other jobs as long as it
 // hears from the workers of this one. Once it has heard nothing from them for silence_ms, it ends
 // the job when the next job asks.
 //
-// Threads: Run is called on one thread; each shard has two or three of its own. Any thread may set
-//          `stop`.
+// Threads: Run is called on one thread; each shard has two or three of its own, and shards are
+//          opened on others. Any thread may set `stop`.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "common/clock.h"
 #include "common/transport/transport.h"
 #include "common/wire/hello.h"
 #include "common/wire/message.h"
-#include "ps/node/memory_estimate.h"
-#include "ps/shard/node_options.h"
+#include "ps/node/job_opening.h"
+#include "ps/node/server_options.h"
 #include "ps/shard/senders.h"
-#include "ps/shard/shard_runner.h"
-#include "ps/store/readable_places.h"
-#include "ps/store/store_environment.h"
-#include "sharding/plans/access_counts.h"
 #include "sharding/plans/job_spec.h"
 
 namespace rowhouse {
 
-struct ServerOptions {
-  std::string host;          // this machine's name, for messages to people
-  uint64_t incarnation = 1;  // of this process
-  NodeOptions node;
-  // Read from node.cache_access_counts; null: not known.
-  std::shared_ptr<const AccessCounts> access_counts = nullptr;
-  ReadablePlaces readable = {};     // by jobs, besides what lies in node.row_dir
-  uint64_t cache_move_steps = 256;  // see ShardOptions
-  int64_t stall_limit_ms = 2000;    // limit of a store's Put; beyond it shards answer BUSY
-  uint32_t silence_ms = 60000;      // after it a job's workers are taken for dead
-  bool rows_end_with_job = false;   // shard directories are deleted at the end of the job
-  // Logs jobs that begin and end, and workers that are refused. False if the workers write to the
-  // same terminal.
-  bool logs_jobs = true;
-};
-
 class Server {
  public:
-  // `shard_listener(k)` makes the listener of this node's k-th shard, for the calling thread.
-  Server(const ServerOptions& options,
-         std::function<Result<std::unique_ptr<Listener>>(size_t k)> shard_listener,
-         const Clock& clock);
+  Server(const ServerOptions& options, ShardListeners shard_listener, const Clock& clock);
   ~Server();
 
   // Serves until `stop` is set or, with `one_job`, until a job has ended. Then it closes the shards
@@ -64,37 +45,61 @@ class Server {
   Status Run(Listener& node, const std::atomic<bool>& stop, bool one_job);
 
  private:
+  // A HELLO that is not answered yet.
+  struct Waiting {
+    PeerId peer;
+    Header header;  // of the answer
+    std::string host;
+    TimeMs until = 0;
+  };
   struct Job {
     JobSpec spec;
     uint32_t node = 0;
-    TimeMs heard_at = 0;      // last HELLO; shards know of other messages
-    std::set<uint32_t> gone;  // workers that said BYE
-    Senders senders;          // that said HELLO
-    std::vector<std::unique_ptr<ShardRunner>> runners;
-    std::vector<ShardEndpoint> endpoints;
+    TimeMs began_at = 0;
+    std::string text_digest;              // of the HELLO that brought it
+    TimeMs heard_at = 0;                  // last HELLO; shards know of other messages
+    std::set<uint32_t> gone;              // workers that said BYE
+    Senders senders;                      // that said HELLO
+    std::map<uint32_t, Waiting> waiting;  // by worker
+    OpenedShards shards;
+    std::unique_ptr<JobOpening> opening;  // of the shards; null: they are open
+  };
+  // The last job, if it could not be opened.
+  struct Failure {
+    uint64_t job_id = 0;
+    std::string text_digest;
+    Status status;
   };
 
-  Frames Answer(const PeerId& peer, const Message& message);
-  HelloReply OnHello(const PeerId& peer, const Header& header, const HelloRequest& request);
+  // nullopt: the answer comes later.
+  std::optional<Frames> Answer(const PeerId& peer, const Message& message, Listener& node);
+  std::optional<Frames> OnHello(const PeerId& peer, const Header& header, const Header& answer,
+                                const HelloRequest& request, Listener& node);
+  // Whether this is a worker of the job. Begins to open the job if there is none.
+  Status Admit(const PeerId& peer, const Header& header, const HelloRequest& request,
+               Listener& node);
+  Status AdmitAgain(const Header& header, uint32_t node) const;
   Status OnBye(const PeerId& peer, const Header& header);
-  // Opens a job; `node` is this node's number in it.
-  Status OpenJob(JobSpec spec, uint32_t node);
-  void MakeEnvironment(const NodeBudgets& budgets, uint32_t shards);
-  Result<std::vector<std::unique_ptr<Shard>>> MakeShards(const Job& job,
-                                                         const NodeBudgets& budgets) const;
-  // The node's k-th.
-  Status StartShard(Job& job, uint32_t k, std::unique_ptr<Shard> shard,
-                    std::shared_ptr<CacheLedger> ledger);
+  // Answers those that wait for a job that is being opened, if it is open or they waited long.
+  void AnswerWaiting(Listener& node);
+  // How long Run may wait for a message.
+  int WaitMs() const;
+  Status EndOpening();
+  void BeginJob(JobSpec spec, uint32_t number, std::string text_digest, Listener& node);
   void EndJob();
+  HelloReply ReplyOf() const;
+  HelloReply Refusal(uint32_t worker, const std::string& host, const Status& status) const;
   // Time since the last message of a worker of the job.
   TimeMs SilenceMs() const;
   Status CheckSameJob(const JobSpec& spec, uint32_t node) const;
+  Status CheckNode(uint32_t node) const;
 
   ServerOptions options_;
-  const std::function<Result<std::unique_ptr<Listener>>(size_t)> shard_listener_;
+  const ShardListeners shard_listener_;
   const Clock& clock_;
   std::shared_ptr<StoreEnvironment> environment_;
   std::optional<Job> job_;
+  std::optional<Failure> failure_;
 };
 
 }  // namespace rowhouse

@@ -422,6 +422,7 @@ class Opening {
       };
       RETURN_IF_ERROR(source->Scan([&](TableId table, RowId row, uint16_t first_column,
                                        std::span<const std::byte> record) -> Status {
+        RETURN_IF_ERROR(options_.progress->Advance(record.size()));
         ASSIGN_OR_RETURN(const bool is_mine, IsMine(table, row, first_column, record.size()));
         if (!is_mine) return OkStatus();
         if (!batch.rows.empty() &&

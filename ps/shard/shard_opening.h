@@ -15,6 +15,7 @@
 #include <string>
 
 #include "common/status.h"
+#include "ps/shard/opening_progress.h"
 #include "ps/shard/shard_store.h"
 #include "ps/store/readable_places.h"
 #include "ps/store/row_store.h"
@@ -29,6 +30,8 @@ struct ShardOpeningOptions {
   std::string host;               // this machine's name
   std::shared_ptr<StoreEnvironment> environment;
   ReadablePlaces readable = {};  // where saved rows may be read from
+  // Of all shards of the node.
+  std::shared_ptr<OpeningProgress> progress = std::make_shared<OpeningProgress>();
 };
 
 // The directory of a shard under a row directory.

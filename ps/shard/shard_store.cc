@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 
@@ -169,16 +170,24 @@ void ShardStore::KeepWrittenRows(std::span<const WrittenSlice> slices) const {
                               << kept.message();
 }
 
-Status ShardStore::TellStored(Shard* shard) {
+Status ShardStore::TellStored(Shard* shard, OpeningProgress* progress) {
+  uint64_t left = 0;  // of the bytes of files, which are about those of records
+  for (const RowStoreLevel& level : store_->levels()) left += level.bytes;
+  progress->Expect(left);
   if (!directory_.empty()) {
     const Status known =
         LoadWrittenRows(directory_ + kWrittenRowsFile, store_->stamp(), shard->written_slices());
-    if (known.ok()) return OkStatus();
+    if (known.ok()) return progress->Advance(left);
     VLOG(1) << "scans all rows of " << directory_ << ": " << known.message();
   }
-  return VisitRows([shard](TableId table, RowId row, uint16_t first_column) {
+  RETURN_IF_ERROR(store_->Scan([&](TableId table, RowId row, uint16_t first_column,
+                                   std::span<const std::byte> record) -> Status {
     shard->NoteStored(table, row, first_column);
-  });
+    const uint64_t bytes = std::min<uint64_t>(left, record.size());
+    left -= bytes;
+    return progress->Advance(bytes);
+  }));
+  return progress->Advance(left);
 }
 
 Status ShardStore::VisitRows(const std::function<void(TableId, RowId, uint16_t)>& visit) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "ps/shard/opening_progress.h"
 #include "ps/shard/shard.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/row_store.h"
@@ -38,7 +39,7 @@ class ShardStore {
 
   // Tells a shard that has handled no event yet which rows are stored: from the file that the last
   // clean sync wrote, if it fits, else by visiting every record.
-  Status TellStored(Shard* shard);
+  Status TellStored(Shard* shard, OpeningProgress* progress);
 
   // Carries out ReadRows, WriteRows, SyncStore, CheckpointStore, ScanStore or CountStore and
   // returns its event. A write or sync that found no room (kResourceExhausted) leaves `action`

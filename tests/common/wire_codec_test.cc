@@ -215,7 +215,7 @@ TEST(WireMessage, ANewerVersionIsNamedWhateverItsSealIs) {
   Frames frames = EncodeMessage({}, Empty{});
   frames[0].data()[4] = std::byte{9};
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 9, this build up to 7");
+            "the peer speaks protocol version 9, this build up to 8");
 }
 
 TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
@@ -225,7 +225,7 @@ TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
   const uint32_t crc = ExtendCrc32c(Crc32c(sealed), frames[1].bytes());
   std::memcpy(frames[0].data() + kHeaderBytes - 4, &crc, sizeof(crc));
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 6, this build 7 to 7");
+            "the peer speaks protocol version 7, this build 8 to 8");
 }
 
 TEST(WireMessage, AnotherProtocolIsRefusedByItsMagic) {

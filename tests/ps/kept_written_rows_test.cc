@@ -62,8 +62,9 @@ class KeptWrittenRowsTest : public ShardWithStore {
   int ScansOfLoad(uint64_t cache_bytes = 1 << 20) {
     OpenRows(1, cache_bytes);
     scans_ = 0;
-    EXPECT_OK(store_->TellStored(shard_.get()));
+    EXPECT_OK(store_->TellStored(shard_.get(), &progress_));
     const int scans = scans_;
+    EXPECT_EQ(progress_.bytes_done(), progress_.bytes_total());
     EXPECT_EQ(Digest(), digest_);
     return scans;
   }
@@ -88,6 +89,7 @@ class KeptWrittenRowsTest : public ShardWithStore {
   TempDir dir_;
   const std::string file_ = dir_ / "written_rows";
   int scans_ = 0;
+  OpeningProgress progress_;
   std::string digest_;
 };
 

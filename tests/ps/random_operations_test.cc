@@ -167,7 +167,8 @@ class RandomOperationsTest : public testing::Test {
                           .keeps_written_rows = Draw(4) != 0},
                          tables_, MakeRowWisePlan(tables_, 1), *sources_)
                  .value();
-    ASSERT_OK(store_->TellStored(shard_.get()));
+    OpeningProgress progress;
+    ASSERT_OK(store_->TellStored(shard_.get(), &progress));
     const uint64_t bytes = shard_->granted_cache_bytes();
     ledger_ = std::make_unique<CacheLedger>(
         bytes,

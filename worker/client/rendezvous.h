@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,16 +26,21 @@ struct NodeAddress {
 
 struct RendezvousOptions {
   WorkerRank worker{};
-  uint64_t session = 0;          // of the worker's PeerName
-  std::string host;              // this worker's
-  uint32_t deadline_ms = 60000;  // for all nodes to answer, opening their stores included
+  uint64_t session = 0;  // of the worker's PeerName
+  std::string host;      // this worker's
+  // For all nodes to answer. A node that opens its rows may take longer than that, as long as it
+  // says so and does not stand still for so long.
+  uint32_t deadline_ms = 60000;
   const std::atomic<bool>* stop =
       nullptr;  // once true, the call ends with kUnavailable; null: none
+  // Called with a line for people, every ten seconds, while nodes open their rows; null: none.
+  std::function<void(const std::string& line)> tell = nullptr;
 };
 
 // Says HELLO to every node (index = node number) and waits for all answers. Returns the shards of
-// all nodes, in ShardId order. An error that a node answers is returned as it is; kDeadlineExceeded
-// and kUnavailable name the nodes that did not answer.
+// all nodes, in ShardId order. Asks again once a second while nodes are opening: those that are
+// open would take a silent worker for dead. An error that a node answers is returned as it is;
+// kDeadlineExceeded and kUnavailable name the nodes that did not answer, or stand still.
 Result<std::vector<ShardAddress>> MeetNodes(const RendezvousOptions& options, const JobSpec& job,
                                             const std::vector<NodeAddress>& nodes,
                                             Transport& transport, const Clock& clock);

@@ -79,8 +79,11 @@ void AddDeadlines(SettingList& list) {
            {.help = "Longest wait for a shard to write all its rows or to digest them, and for "
                     "free space on a full disk",
             .unit = "ms"});
-  list.Add(Whole(MEMBER(cluster.rendezvous_deadline_ms), 1, kMaxMs),
-           {.help = "Longest wait for all ranks and PS nodes to meet", .unit = "ms"});
+  list.Add(
+      Whole(MEMBER(cluster.rendezvous_deadline_ms), 1, kMaxMs),
+      {.help = "Longest wait for all ranks and PS nodes to meet; a PS node that opens its rows may "
+               "take longer, as long as it makes progress",
+       .unit = "ms"});
   list.Add(Whole(MEMBER(cluster.stop_deadline_ms), 1, kMaxMs),
            {.help = "Longest wait for a PS node to write its rows and end",
             .unit = "ms",

@@ -1,0 +1,85 @@
+// JobOpening: opens the shards of a job on this PS node, on a thread of its own, so that the node
+// goes on answering. Shards that only open do so side by side; rows that move to other shards are
+// read and written by one shard after the other.
+//
+// Threads: made and used on the server's thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/transport/transport.h"
+#include "common/wire/hello.h"
+#include "ps/node/memory_estimate.h"
+#include "ps/node/server_options.h"
+#include "ps/shard/opening_progress.h"
+#include "ps/shard/shard_runner.h"
+#include "ps/store/store_environment.h"
+#include "sharding/plans/job_spec.h"
+
+namespace rowhouse {
+
+// Makes the listener of a node's k-th shard, for the calling thread.
+using ShardListeners = std::function<Result<std::unique_ptr<Listener>>(size_t k)>;
+
+// The shards of a job on one node. They share an environment, which the next job may use again.
+struct OpenedShards {
+  std::shared_ptr<StoreEnvironment> environment;
+  std::vector<std::unique_ptr<ShardRunner>> runners;
+  std::vector<ShardEndpoint> endpoints;
+};
+
+class JobOpening {
+ public:
+  // Begins. `node`: this node's number in the job. `environment`: of the job before; may be null.
+  // `on_end` is called once, on the thread, when has_ended() is true. All references must outlive
+  // the object.
+  JobOpening(const ServerOptions& options, const JobSpec& job, uint32_t node,
+             const ShardListeners& shard_listener, const Clock& clock,
+             std::shared_ptr<StoreEnvironment> environment, std::function<void()> on_end);
+  // Tells the thread to stop, and waits for it.
+  ~JobOpening();
+  JobOpening(const JobOpening&) = delete;
+  JobOpening& operator=(const JobOpening&) = delete;
+
+  bool has_ended() const { return has_ended_; }
+  const OpeningProgress& progress() const { return *progress_; }
+
+  // The shards, which serve already. Requires has_ended(). Call it once.
+  Result<OpenedShards> Take();
+
+ private:
+  // What a shard stands on.
+  struct Rows {
+    std::unique_ptr<ShardStore> store;
+    std::unique_ptr<PushLog> log;
+  };
+
+  Result<OpenedShards> Open();
+  std::shared_ptr<StoreEnvironment> MakeEnvironment(const NodeBudgets& budgets) const;
+  Result<std::vector<std::unique_ptr<Shard>>> MakeShards(const NodeBudgets& budgets) const;
+  Result<std::vector<Rows>> OpenRows(const std::vector<std::unique_ptr<Shard>>& shards,
+                                     const std::shared_ptr<StoreEnvironment>& environment);
+  // Of the node's k-th shard, which it tells what is stored.
+  Result<Rows> OpenRowsOf(uint32_t k, Shard* shard,
+                          const std::shared_ptr<StoreEnvironment>& environment);
+  ShardId IdOf(uint32_t k) const { return ShardId{node_ * job_.shards_per_node + k}; }
+
+  const ServerOptions& options_;
+  const JobSpec& job_;
+  const uint32_t node_;
+  const ShardListeners& shard_listener_;
+  const Clock& clock_;
+  const std::shared_ptr<StoreEnvironment> environment_;
+  const std::shared_ptr<OpeningProgress> progress_ = std::make_shared<OpeningProgress>();
+  Result<OpenedShards> opened_ = Status(StatusCode::kInternal, "the opening has not ended");
+  std::atomic<bool> has_ended_ = false;  // Then opened_ is the owner's.
+  std::thread thread_;
+};
+
+}  // namespace rowhouse
