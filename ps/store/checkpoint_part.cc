@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step-";
 constexpr const char* kUnfinished = ".tmp";
 constexpr const char* kRows = "/rows";
+constexpr const char* kPushLog = "log";  // of a shard's own directory
 
 // All checkpoints of the shards beside this one.
 fs::path CheckpointsBeside(const std::string& shard_directory) {
@@ -111,6 +112,7 @@ Status FillCopy(const std::string& part, const std::string& directory) {
   RETURN_IF_ERROR(MakeDirectoryDurably(directory + kRows));
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
   for (const fs::path& file : files) {
+    if (*file.begin() == kPushLog) continue;
     const std::string from = fs::path(part) / file, to = fs::path(directory) / file;
     const bool is_never_changed = IsRowFile(file) || from == part + kWrittenRowsFile;
     RETURN_IF_ERROR(is_never_changed ? LinkFile(from, to) : CopyFile(from, to));

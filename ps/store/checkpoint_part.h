@@ -66,9 +66,10 @@ Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
 Status DeleteParts(const std::vector<std::string>& names, const DirectoryOwner& owner,
                    const std::string& shard_directory);
 
-// Makes `directory`, which must not exist, from a part: links files that are never changed, or
-// copies them where the file system has no links, and copies the others, so that the part does not
-// change when the copy does. All of it is on disk when this returns. On an error nothing is left.
+// Makes `directory`, which holds no rows yet, from a part, or from the directory of a shard that
+// nobody changes, without its push log: links files that are never changed, or copies them where
+// the file system has no links, and copies the others, so that the part does not change when the
+// copy does. All of it is on disk when this returns. On an error nothing is left.
 Status CopyPart(const std::string& part, const std::string& directory);
 
 // Room on a disk, taken so that nobody else gets it. A crash frees it.

@@ -110,6 +110,7 @@ Status WriteState(const std::string& directory, const DirectoryState& state) {
   json document = {{"state", state.is_clean ? "clean" : "open"}, {"step", state.step}};
   if (!state.stamp.empty()) document["stamp"] = state.stamp;
   if (!state.routed_from.empty()) document["routed_from"] = state.routed_from;
+  if (!state.rows_digest.empty()) document["rows_digest"] = state.rows_digest;
   return WriteJson(StatePath(directory), kStateFormat, std::move(document));
 }
 
@@ -124,10 +125,14 @@ Result<DirectoryState> ReadState(const std::string& directory) {
     return CorruptionError("{}: state \"{}\" is neither \"open\" nor \"clean\"", path, word);
   }
   state.is_clean = word == "clean";
-  RETURN_IF_ERROR(CheckJsonKeys(document, {"format", "state", "step"}, {"stamp", "routed_from"})
-                      .Annotate(path));
+  RETURN_IF_ERROR(
+      CheckJsonKeys(document, {"format", "state", "step"}, {"stamp", "routed_from", "rows_digest"})
+          .Annotate(path));
   if (document.contains("routed_from")) {
     RETURN_IF_ERROR(TakeText(path, document, "routed_from", &state.routed_from));
+  }
+  if (document.contains("rows_digest")) {
+    RETURN_IF_ERROR(TakeText(path, document, "rows_digest", &state.rows_digest));
   }
   if (document.contains("stamp")) {
     RETURN_IF_ERROR(TakeText(path, document, "stamp", &state.stamp));

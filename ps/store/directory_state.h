@@ -7,7 +7,8 @@
 //   STATE.json  {"format": 2, "state": "open" | "clean", "step": 1200, "stamp": hex}
 //               "open" from the first change of a run on, "clean" after its last Sync; `step`:
 //               steps applied when it was written; `stamp`: RowStore::stamp of clean rows, absent
-//               where there is none; "routed_from": see below, may be absent
+//               where there is none; "routed_from", "rows_digest": see below,
+//               may be absent
 //
 // A reader refuses other formats by name. Errors: kNotFound if a file is
 // missing; kCorruption if it was damaged; kUsage if the directory is not for this run, with a
@@ -40,6 +41,8 @@ struct DirectoryState {
   // Of rows that were routed here from the directories of another plan, until a run changes them:
   // which rows those were; else "".
   std::string routed_from = {};
+  // And their RowsDigest, where they were cut anew; else "".
+  std::string rows_digest = {};
 
   bool operator==(const DirectoryState&) const = default;
 };

@@ -52,6 +52,8 @@ std::shared_ptr<rocksdb::FileChecksumGenFactory> RowFileChecksums() {
   return factory;
 }
 
+const char* RowFileChecksumName() { return kFunction; }
+
 RowFiles RowFilesOf(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family) {
   rocksdb::ColumnFamilyMetaData data;
   db.GetColumnFamilyMetaData(family, &data);

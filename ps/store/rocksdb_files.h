@@ -18,6 +18,8 @@
 namespace rowhouse {
 
 std::shared_ptr<rocksdb::FileChecksumGenFactory> RowFileChecksums();
+// RocksDB's name for them.
+const char* RowFileChecksumName();
 
 using RowFiles = std::vector<rocksdb::SstFileMetaData>;
 

@@ -32,6 +32,26 @@ Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,
                          slice.record_bytes);
 }
 
+namespace {
+
+Status HasNoFiles() {
+  return UsageError(
+      "rows of this store are in memory and cannot be moved; keep them with "
+      "--store=rocksdb");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RowCursor>> RowStore::Cursor(const RowRange& /*range*/) const {
+  return HasNoFiles();
+}
+
+Result<std::unique_ptr<RowFileWriter>> RowStore::NewRowFile(const std::string& /*path*/) const {
+  return HasNoFiles();
+}
+
+Status RowStore::Ingest(std::span<const RowFile> /*files*/) { return HasNoFiles(); }
+
 Result<std::string> RowStore::Checkpoint(const std::string& directory) {
   return UsageError(
       "no checkpoint in {}: rows of this store do not outlive the run; keep them with "

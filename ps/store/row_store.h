@@ -45,6 +45,49 @@ struct RowStoreOptions {
   OptionValues own = {};  // of options that the store declares itself
 };
 
+// Rows [first, end) of a table.
+struct RowRange {
+  TableId table{};
+  RowId first{};
+  RowId end{};
+
+  bool operator==(const RowRange&) const = default;
+};
+
+// The records of a RowRange in key order, one at a time, as they were when the cursor was made.
+// Threads: one a cursor; cursors of one store may be used side by side.
+class RowCursor {
+ public:
+  virtual ~RowCursor() = default;
+  // False at the end, and after an error; then status() says which.
+  virtual bool IsValid() const = 0;
+  virtual void Next() = 0;  // requires IsValid(), as what follows does
+  virtual RowId row() const = 0;
+  virtual uint16_t first_column() const = 0;
+  // Aligned for floats; valid until Next().
+  virtual std::span<const std::byte> record() const = 0;
+  virtual Status status() const = 0;
+};
+
+// A file of records that a store takes over whole, by Ingest.
+struct RowFile {
+  std::string path;
+  uint64_t bytes = 0;
+  std::string checksum;  // XXH3-128 of the file, hex
+};
+
+// Writes a RowFile. Threads: one. On an error, and without Finish, the file is to be removed.
+class RowFileWriter {
+ public:
+  virtual ~RowFileWriter() = default;
+  // Keys (table, row, first column) must ascend.
+  virtual Status Add(TableId table, RowId row, uint16_t first_column,
+                     std::span<const std::byte> record) = 0;
+  virtual uint64_t bytes() const = 0;  // written so far
+  // The file is whole and on disk when this returns. Requires a record.
+  virtual Result<RowFile> Finish() = 0;
+};
+
 // Counters since the store was opened. Those of files are 0 for a store without files.
 struct RowStoreCounters {
   uint64_t rows_read = 0;        // asked for by Get, found or not
@@ -108,6 +151,17 @@ class RowStore {
   // Scan of the records of one table's rows [first, end). By default all records are scanned and
   // others passed over.
   virtual Status ScanRows(TableId table, RowId first, RowId end, const Visitor& visit);
+
+  // What follows is for rows that are moved between stores; by default kUsage, for stores without
+  // files.
+  virtual Result<std::unique_ptr<RowCursor>> Cursor(const RowRange& range) const;
+  // About how many bytes of files hold these rows.
+  virtual uint64_t BytesOf(const RowRange& /*range*/) const { return 0; }
+  // Makes the file `path`, on the file system of the store, for its Ingest.
+  virtual Result<std::unique_ptr<RowFileWriter>> NewRowFile(const std::string& path) const;
+  // Takes files over, which are then its own and gone from their paths: their rows are as if Put
+  // and synced. No two may hold the same key. kResourceExhausted for a full disk.
+  virtual Status Ingest(std::span<const RowFile> files);
 
   // May be called from any thread.
   virtual RowStoreCounters counters() const { return {}; }

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <bit>
+#include <charconv>
 
 #include "sharding/rows/record_weights.h"
 
@@ -57,6 +58,19 @@ void RowsDigest::Add(const DigestedTable& table, RowId row, uint16_t first_colum
     AddFloats(table.name_hash(), row, 0, static_cast<uint16_t>(kFirstRowFloat + j),
               of_row.subspan(j, 1));
   }
+}
+
+Result<RowsDigest> RowsDigest::FromHex(const std::string& hex) {
+  uint64_t halves[2] = {};
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string half = hex.size() == 32 ? hex.substr(16 * i, 16) : "";
+    const auto [end, error] =
+        std::from_chars(half.data(), half.data() + half.size(), halves[i], 16);
+    if (half.empty() || error != std::errc() || end != half.data() + half.size()) {
+      return CorruptionError("\"{}\" is no digest of rows: 32 hex digits are due", hex);
+    }
+  }
+  return RowsDigest(halves[0], halves[1]);
 }
 
 std::string RowsDigest::hex() const { return fmt::format("{:016x}{:016x}", high(), low()); }

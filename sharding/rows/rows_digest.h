@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/status.h"
 #include "common/types.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
@@ -56,6 +57,7 @@ class RowsDigest {
   void Merge(const RowsDigest& other) { sum_ += other.sum_; }
 
   std::string hex() const;  // 32 digits, most significant first; all 0 for no rows
+  static Result<RowsDigest> FromHex(const std::string& hex);  // kCorruption if it is none
   uint64_t high() const { return static_cast<uint64_t>(sum_ >> 64); }
   uint64_t low() const { return static_cast<uint64_t>(sum_); }
 

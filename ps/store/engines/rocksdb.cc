@@ -23,6 +23,7 @@
 #include "ps/store/rocksdb_database.h"
 #include "ps/store/rocksdb_events.h"
 #include "ps/store/rocksdb_options.h"
+#include "ps/store/rocksdb_row_files.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "ps/store/store_key.h"
@@ -58,6 +59,10 @@ class RocksDbStore final : public RowStore {
   Status Sync() override;
   Status Scan(const Visitor& visit) override;
   Status ScanRows(TableId table, RowId first, RowId end, const Visitor& visit) override;
+  Result<std::unique_ptr<RowCursor>> Cursor(const RowRange& range) const override;
+  uint64_t BytesOf(const RowRange& range) const override;
+  Result<std::unique_ptr<RowFileWriter>> NewRowFile(const std::string& path) const override;
+  Status Ingest(std::span<const RowFile> files) override;
   RowStoreCounters counters() const override;
   Status Settle() override;
   std::string stamp() const override { return rows_->stamp(); }
@@ -94,9 +99,6 @@ class RocksDbStore final : public RowStore {
   Status GetSorted(const StoreSlice& slice, std::span<const RowId> rows,
                    std::span<const size_t> order, std::span<std::byte> out, Slots& slots,
                    std::span<uint8_t> is_found);
-  struct KeyRange {
-    StoreKey::Encoded begin, end;
-  };
   // nullopt: all.
   Status ScanKeys(const std::optional<KeyRange>& range, const Visitor& visit);
   Status WriteOrGiveUp(rocksdb::WriteBatch* batch);
@@ -444,41 +446,35 @@ Status RocksDbStore::Scan(const Visitor& visit) { return ScanKeys(std::nullopt, 
 
 Status RocksDbStore::ScanRows(TableId table, RowId first, RowId end, const Visitor& visit) {
   if (first >= end) return OkStatus();
-  return ScanKeys(KeyRange{.begin = StoreKey{table, first, 0}.Encode(),
-                           .end = StoreKey{table, end, 0}.Encode()},
-                  visit);
+  return ScanKeys(KeysOf({.table = table, .first = first, .end = end}), visit);
 }
 
 Status RocksDbStore::ScanKeys(const std::optional<KeyRange>& range, const Visitor& visit) {
-  rocksdb::ReadOptions options;
-  options.verify_checksums = true;
-  options.fill_cache = false;  // A scan reads everything once; the rows of pulls should stay.
-  // For each open file: many shards may be scanned at once, each with a dozen files.
-  options.readahead_size = size_t{256} << 10;
-  rocksdb::Slice end;
-  if (range) {
-    end = rocksdb::Slice(range->end.data(), StoreKey::kBytes);
-    options.iterate_upper_bound = &end;
+  RocksDbCursor at(rows_->db(), rows_->rows(), path_, range);
+  for (; at.IsValid(); at.Next()) {
+    const StoreKey& key = at.key();
+    RETURN_IF_ERROR(visit(key.table, key.row, key.first_column, at.record()));
   }
-  const std::unique_ptr<rocksdb::Iterator> at(rows_->db().NewIterator(options, rows_->rows()));
-  std::vector<std::byte> record;
-  if (range) {
-    at->Seek(rocksdb::Slice(range->begin.data(), StoreKey::kBytes));
-  } else {
-    at->SeekToFirst();
-  }
-  for (; at->Valid(); at->Next()) {
-    if (at->key().size() != StoreKey::kBytes) {
-      return CorruptionError("row directory {}: a key of {} bytes where {} are due", path_,
-                             at->key().size(), StoreKey::kBytes);
-    }
-    const StoreKey key = StoreKey::Decode(at->key().data());
-    // A value may have any address; records are read as floats.
-    record.resize(at->value().size());
-    std::memcpy(record.data(), at->value().data(), record.size());
-    RETURN_IF_ERROR(visit(key.table, key.row, key.first_column, record));
-  }
-  return Translate(at->status(), path_, "scan");
+  return at.status();
+}
+
+Result<std::unique_ptr<RowCursor>> RocksDbStore::Cursor(const RowRange& range) const {
+  return std::unique_ptr<RowCursor>(
+      std::make_unique<RocksDbCursor>(rows_->db(), rows_->rows(), path_, KeysOf(range)));
+}
+
+uint64_t RocksDbStore::BytesOf(const RowRange& range) const {
+  return BytesOfRange(rows_->db(), rows_->rows(), range);
+}
+
+Result<std::unique_ptr<RowFileWriter>> RocksDbStore::NewRowFile(const std::string& path) const {
+  return MakeRowFileWriter(rows_->db().GetOptions(rows_->rows()), path);
+}
+
+Status RocksDbStore::Ingest(std::span<const RowFile> files) {
+  CHECK(!read_only_) << "Ingest into a store opened for reading";
+  Unsettle();
+  return IngestRowFiles(rows_->db(), rows_->rows(), path_, files);
 }
 
 REGISTER_MEMBER(RowStores().Add("rocksdb", &RocksDbStore::Open));
