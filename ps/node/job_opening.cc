@@ -11,6 +11,7 @@
 #include "common/thread_name.h"
 #include "ps/log/push_log.h"
 #include "ps/shard/memory_budget.h"
+#include "ps/shard/routed_rows.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/parallel_reads.h"
 #include "ps/store/row_store.h"
@@ -120,22 +121,34 @@ Result<std::vector<std::unique_ptr<Shard>>> JobOpening::MakeShards(
   return shards;
 }
 
+ShardOpeningOptions JobOpening::OpeningOptions(
+    const std::shared_ptr<StoreEnvironment>& environment) const {
+  return {.store = options_.node.store,
+          .store_own = OnlyDeclared(RowStores().OptionsOf(options_.node.store), options_.node.own),
+          .row_dir = options_.node.row_dir,
+          .host = options_.host,
+          .environment = environment,
+          .readable = options_.readable,
+          .progress = progress_};
+}
+
+// Together, so that what several shards need is read once.
+Status JobOpening::MoveRows(const std::shared_ptr<StoreEnvironment>& environment) {
+  if (!job_.is_load || !options_.node.has_files()) return OkStatus();
+  const ShardOpeningOptions options = OpeningOptions(environment);
+  std::vector<ShardId> moved;
+  for (uint32_t k = 0; k < job_.shards_per_node; ++k) {
+    if (!IsWhereItWasSaved(options, job_, IdOf(k))) moved.push_back(IdOf(k));
+  }
+  return moved.empty() ? OkStatus() : RouteRows(options, job_, moved);
+}
+
 Result<JobOpening::Rows> JobOpening::OpenRowsOf(
     uint32_t k, Shard* shard, const std::shared_ptr<StoreEnvironment>& environment) {
   const ShardId id = IdOf(k);
   RETURN_IF_ERROR(progress_->Advance(0));
   Rows rows;
-  ASSIGN_OR_RETURN(
-      rows.store,
-      OpenShardStore(
-          {.store = options_.node.store,
-           .store_own = OnlyDeclared(RowStores().OptionsOf(options_.node.store), options_.node.own),
-           .row_dir = options_.node.row_dir,
-           .host = options_.host,
-           .environment = environment,
-           .readable = options_.readable,
-           .progress = progress_},
-          job_, id));
+  ASSIGN_OR_RETURN(rows.store, OpenShardStore(OpeningOptions(environment), job_, id));
   if (job_.is_load) {
     RETURN_IF_ERROR(
         rows.store->TellStored(shard, progress_.get()).Annotate(fmt::format("shard {}", Raw(id))));
@@ -153,8 +166,7 @@ Result<JobOpening::Rows> JobOpening::OpenRowsOf(
 Result<std::vector<JobOpening::Rows>> JobOpening::OpenRows(
     const std::vector<std::unique_ptr<Shard>>& shards,
     const std::shared_ptr<StoreEnvironment>& environment) {
-  const bool only_opens = !job_.is_load || job_.load.plan_digest == job_.plan.digest();
-  const size_t threads = only_opens ? std::clamp(std::thread::hardware_concurrency(), 2u, 16u) : 1;
+  const size_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 16u);
   std::vector<Rows> rows(shards.size());
   Mutex mutex;
   Status first;
@@ -190,6 +202,7 @@ Result<OpenedShards> JobOpening::Open() {
   // A cache that shrinks is written first, and steps wait for that.
   const uint64_t most_moved_at_once = budgets.cache / 8;
   const auto ledger = std::make_shared<CacheLedger>(budgets.cache, accounts, most_moved_at_once);
+  RETURN_IF_ERROR(MoveRows(opened.environment));
   ASSIGN_OR_RETURN(std::vector<Rows> rows, OpenRows(shards, opened.environment));
   for (uint32_t k = 0; k < per_node; ++k) {
     const std::string directory = rows[k].store->directory();

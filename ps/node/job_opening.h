@@ -1,6 +1,6 @@
 // JobOpening: opens the shards of a job on this PS node, on a thread of its own, so that the node
-// goes on answering. Shards that only open do so side by side; rows that move to other shards are
-// read and written by one shard after the other.
+// goes on answering. Rows that move to other shards are moved first, for all shards together; then
+// shards open side by side.
 //
 // Threads: made and used on the server's thread.
 #pragma once
@@ -18,6 +18,7 @@
 #include "ps/node/memory_estimate.h"
 #include "ps/node/server_options.h"
 #include "ps/shard/opening_progress.h"
+#include "ps/shard/shard_opening.h"
 #include "ps/shard/shard_runner.h"
 #include "ps/store/store_environment.h"
 #include "sharding/plans/job_spec.h"
@@ -63,6 +64,8 @@ class JobOpening {
   Result<OpenedShards> Open();
   std::shared_ptr<StoreEnvironment> MakeEnvironment(const NodeBudgets& budgets) const;
   Result<std::vector<std::unique_ptr<Shard>>> MakeShards(const NodeBudgets& budgets) const;
+  ShardOpeningOptions OpeningOptions(const std::shared_ptr<StoreEnvironment>& environment) const;
+  Status MoveRows(const std::shared_ptr<StoreEnvironment>& environment);
   Result<std::vector<Rows>> OpenRows(const std::vector<std::unique_ptr<Shard>>& shards,
                                      const std::shared_ptr<StoreEnvironment>& environment);
   // Of the node's k-th shard, which it tells what is stored.

@@ -11,6 +11,7 @@
 // shard, plan and config, and the run that filled it ended before it wrote STATE.json.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,10 @@ std::string ShardDirectory(const std::string& row_dir, ShardId shard);
 
 // The RowStore's directory in a shard's directory, beside OWNER.json and STATE.json.
 std::string RowsDirectory(const std::string& shard_directory);
+
+// Whether a loaded shard has its rows where they were saved, or in a copy of that place: of a model
+// that was copied or moved. Others are routed (routed_rows.h). Requires job.is_load.
+bool IsWhereItWasSaved(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard);
 
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
                                                    const JobSpec& job, ShardId shard);

@@ -41,6 +41,7 @@ const std::vector<std::string> kRooms = {
     "ps/cache",
     "ps/store",
     "ps/log",
+    "ps/move",
     "ps/shard",
     "ps/node",
 

@@ -1,0 +1,61 @@
+// RecordRouting: the stored records of a row, as one plan cuts them, become those of another plan:
+// copied where the cuts are the same, else joined and cut anew. No bit of a weight or of optimizer
+// state changes.
+//
+// Threads: one a RecordRouting.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/status.h"
+#include "common/types.h"
+#include "sharding/plans/plan.h"
+#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record.h"
+#include "sharding/rows/table_spec.h"
+
+namespace rowhouse {
+
+class RecordRouting {
+ public:
+  // Both must outlive this. Requires valid tables with known optimizers.
+  RecordRouting(const std::vector<TableSpec>& tables, const Plan& plan);
+
+  // Columns [first_column, ...) of a row.
+  struct Piece {
+    uint16_t first_column = 0;
+    std::vector<std::byte> record;
+  };
+  // Calls give(slice, layout, record) for each of the plan's slices that holds columns of the row.
+  // `pieces`: all records of the row, by ascending column. kCorruption, naming table and row, if
+  // they are not the whole row, or not of a size that the table's records have.
+  using Give = std::function<Status(const Slice&, const RecordLayout&, std::span<const std::byte>)>;
+  Status Route(TableId table, RowId row, std::span<const Piece> pieces, const Give& give);
+
+  // The slice that holds column `first_column` of a row, for records that are in place already.
+  const Slice& SliceOf(TableId table, RowId row, uint16_t first_column) const;
+
+ private:
+  struct Table {
+    const TableSpec* spec;
+    std::unique_ptr<Optimizer> optimizer;
+    StateShape state;
+    std::vector<RecordLayout> layouts;  // of each slice
+    RecordLayout whole;
+  };
+  // The slices that hold the row: of its band.
+  std::span<const Slice> CutsOf(TableId table, RowId row) const;
+  Status Join(const Table& table, RowId row, std::span<const Piece> pieces);
+  // Copies columns of the joined row to cut_.
+  void Cut(const Table& table, const Slice& slice, const RecordLayout& layout);
+
+  const Plan& plan_;
+  std::vector<Table> tables_;
+  std::vector<float> joined_, cut_;  // floats, so that records are aligned
+};
+
+}  // namespace rowhouse

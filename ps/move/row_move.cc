@@ -1,0 +1,359 @@
+#include "ps/move/row_move.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "common/durable_file.h"
+#include "common/mutex.h"
+#include "ps/move/merged_rows.h"
+#include "ps/move/move_journal.h"
+#include "ps/move/record_routing.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kMinRangeBytes = 64 * kMiB, kMaxRangeBytes = 1024 * kMiB;
+constexpr uint64_t kFileBytes = 256 * kMiB;  // of a moved file, at most about
+constexpr uint64_t kReportBytes = kMiB;      // between two calls of on_progress
+constexpr size_t kNotedAtOnce = 16384;
+
+unsigned ThreadsOf(const MoveOptions& options) {
+  return options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+}
+
+uint64_t BytesIn(std::span<const RowStore* const> sources, const RowRange& range) {
+  uint64_t bytes = 0;
+  for (const RowStore* source : sources) bytes += source->BytesOf(range);
+  return bytes;
+}
+
+// The files of one target that one range fills.
+class PartWriter {
+ public:
+  PartWriter(const MoveTarget& target, const DigestedTable& digested, const RowRange& range,
+             Mutex& noting)
+      : target_(target), digested_(digested), range_(range), noting_(noting) {
+    part_.shard = target.shard;
+  }
+
+  Status Add(RowId row, uint16_t first_column, const RecordLayout& layout,
+             std::span<const std::byte> record) {
+    if (writer_ != nullptr && writer_->bytes() >= kFileBytes) RETURN_IF_ERROR(EndFile());
+    if (writer_ == nullptr) {
+      name_ = fmt::format("{}-{}-{}.sst", Raw(range_.table), Raw(range_.first), part_.files.size());
+      std::error_code ignored;  // What a cut-off try left.
+      std::filesystem::remove(PathOf(name_), ignored);
+      ASSIGN_OR_RETURN(writer_, target_.store->NewRowFile(PathOf(name_)));
+    }
+    RETURN_IF_ERROR(writer_->Add(range_.table, row, first_column, record));
+    part_.digest.Add(digested_, row, first_column, layout, record.data());
+    ++part_.rows;
+    noted_.push_back({.table = range_.table, .row = row, .first_column = first_column});
+    if (noted_.size() >= kNotedAtOnce) Note();
+    return OkStatus();
+  }
+
+  Result<MovedPart> Finish() {
+    if (writer_ != nullptr) RETURN_IF_ERROR(EndFile());
+    Note();
+    return std::move(part_);
+  }
+
+ private:
+  std::string PathOf(const std::string& name) const { return target_.directory + "/" + name; }
+  Status EndFile() {
+    ASSIGN_OR_RETURN(RowFile file, writer_->Finish());
+    writer_.reset();
+    file.path = name_;
+    part_.files.push_back(std::move(file));
+    return OkStatus();
+  }
+  void Note() {
+    if (!target_.note) return;
+    MutexLock lock(noting_);
+    target_.note(std::exchange(noted_, {}));
+  }
+
+  const MoveTarget& target_;
+  const DigestedTable& digested_;
+  const RowRange range_;
+  Mutex& noting_;
+  MovedPart part_;
+  std::unique_ptr<RowFileWriter> writer_;
+  std::string name_;
+  std::vector<NotedRecord> noted_;
+};
+
+class Move {
+ public:
+  Move(const std::vector<TableSpec>& tables, const Plan& plan,
+       std::span<const RowStore* const> sources, std::span<const MoveTarget> targets,
+       const MoveOptions& options)
+      : tables_(tables), plan_(plan), sources_(sources), targets_(targets), options_(options) {
+    for (size_t i = 0; i < targets.size(); ++i) number_of_[targets[i].shard] = i;
+    for (const TableSpec& spec : tables) {
+      const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
+      digested_.emplace_back(spec.name, StateShapeOf(*optimizer));
+    }
+    result_.shards.resize(targets.size());
+    files_.resize(targets.size());
+  }
+
+  Result<MoveResult> Run() {
+    for (const MoveTarget& target : targets_) {
+      RETURN_IF_ERROR(MakeDirectoryDurably(target.directory));
+    }
+    ASSIGN_OR_RETURN(journal_, MoveJournal::Open(options_.journal, options_.move));
+    DivideIntoRanges();
+    TakeWhatIsDone();
+    RETURN_IF_ERROR(CheckRoom());
+    if (options_.on_begin) options_.on_begin(bytes_in_all_ - std::min(bytes_in_all_, bytes_done_));
+    RETURN_IF_ERROR(MoveRanges());
+    RETURN_IF_ERROR(GiveFiles());
+    return std::move(result_);
+  }
+
+ private:
+  // The rows of a table of which a target has columns, as few ranges as there are.
+  std::vector<RowRange> RangesOf(const TableSpec& spec) const {
+    std::vector<RowRange> ranges;
+    for (const Slice& slice : plan_.slices(spec.id)) {
+      if (!number_of_.contains(slice.shard)) continue;
+      if (plan_.order(spec.id).is_scattered()) {
+        return {{.table = spec.id, .first = RowId{0}, .end = RowId{spec.rows}}};
+      }
+      // Slices ascend; those of one band have the same rows.
+      if (!ranges.empty() && Raw(ranges.back().end) >= slice.row_begin) {
+        ranges.back().end = std::max(ranges.back().end, RowId{slice.row_end});
+      } else {
+        ranges.push_back(
+            {.table = spec.id, .first = RowId{slice.row_begin}, .end = RowId{slice.row_end}});
+      }
+    }
+    return ranges;
+  }
+
+  // Halves a range until it has few bytes.
+  void Divide(const RowRange& range, uint64_t bytes, uint64_t most) {
+    const uint64_t first = Raw(range.first), end = Raw(range.end);
+    if (bytes <= most || end - first <= 1) {
+      ranges_.push_back(range);
+      return;
+    }
+    const RowId middle{first + (end - first) / 2};
+    const RowRange left = {.table = range.table, .first = range.first, .end = middle};
+    const RowRange right = {.table = range.table, .first = middle, .end = range.end};
+    Divide(left, BytesIn(sources_, left), most);
+    Divide(right, BytesIn(sources_, right), most);
+  }
+
+  void DivideIntoRanges() {
+    std::vector<std::pair<RowRange, uint64_t>> all;
+    for (const TableSpec& spec : tables_) {
+      for (const RowRange& range : RangesOf(spec)) {
+        all.emplace_back(range, BytesIn(sources_, range));
+        bytes_in_all_ += all.back().second;
+      }
+    }
+    const uint64_t most = options_.range_bytes > 0
+                              ? options_.range_bytes
+                              : std::clamp(bytes_in_all_ / (uint64_t{8} * ThreadsOf(options_)),
+                                           kMinRangeBytes, kMaxRangeBytes);
+    for (const auto& [range, bytes] : all) Divide(range, bytes, most);
+  }
+
+  static auto KeyOf(const RowRange& range) {
+    return std::tuple(Raw(range.table), Raw(range.first), Raw(range.end));
+  }
+
+  // Ranges whose files an earlier try made, and the stores have not lost.
+  void TakeWhatIsDone() {
+    std::set<std::tuple<uint32_t, uint64_t, uint64_t>> due;
+    for (const RowRange& range : ranges_) due.insert(KeyOf(range));
+    for (const MovedRange& moved : journal_->done()) {
+      if (!due.contains(KeyOf(moved.range)) || !AreThere(moved)) continue;
+      due.erase(KeyOf(moved.range));
+      for (const MovedPart& part : moved.parts) Count(part);
+      bytes_done_ += BytesIn(sources_, moved.range);
+      taken_.push_back(moved.range);
+    }
+    std::erase_if(ranges_, [&](const RowRange& range) { return !due.contains(KeyOf(range)); });
+  }
+
+  bool HasTakenOver(const MoveTarget& target) const { return !target.store->levels().empty(); }
+
+  bool AreThere(const MovedRange& moved) const {
+    return std::ranges::all_of(moved.parts, [&](const MovedPart& part) {
+      const auto number = number_of_.find(part.shard);
+      if (number == number_of_.end()) return false;
+      const MoveTarget& target = targets_[number->second];
+      if (HasTakenOver(target)) return true;
+      return std::ranges::all_of(part.files, [&](const RowFile& file) {
+        std::error_code error;
+        return std::filesystem::file_size(target.directory + "/" + file.path, error) ==
+                   file.bytes &&
+               !error;
+      });
+    });
+  }
+
+  void Count(const MovedPart& part) {
+    const size_t number = number_of_.at(part.shard);
+    result_.shards[number].records += part.rows;
+    result_.shards[number].digest.Merge(part.digest);
+    for (RowFile file : part.files) {
+      file.path = targets_[number].directory + "/" + file.path;
+      files_[number].push_back(std::move(file));
+    }
+  }
+
+  // The second copy must fit; targets may share a disk.
+  Status CheckRoom() const {
+    if (targets_.empty()) return OkStatus();
+    std::error_code unknown;
+    const std::filesystem::space_info space =
+        std::filesystem::space(targets_[0].directory, unknown);
+    const uint64_t due = bytes_in_all_ - std::min(bytes_in_all_, bytes_done_);
+    // An eighth more, for filters, indexes and files that are not full.
+    if (unknown || space.available >= due + due / 8) return OkStatus();
+    return MakeStatus(StatusCode::kResourceExhausted,
+                      "{}: the rows take about {} MiB there beside those that they are read from, "
+                      "and {} MiB are free; make room, or give a directory on another disk",
+                      targets_[0].directory, (due + due / 8) / kMiB, space.available / kMiB);
+  }
+
+  Status MoveRanges() {
+    std::atomic<size_t> next = 0;
+    const size_t threads = std::min<size_t>(ThreadsOf(options_), ranges_.size());
+    std::vector<Status> results(threads);
+    const auto work = [&](size_t thread) {
+      RecordRouting routing(tables_, plan_);
+      for (size_t i = next++; i < ranges_.size() && !has_failed_; i = next++) {
+        results[thread] = MoveRange(ranges_[i], routing);
+        if (!results[thread].ok()) has_failed_ = true;
+      }
+    };
+    {
+      std::vector<std::jthread> running;
+      for (size_t t = 1; t < threads; ++t) running.emplace_back(work, t);
+      if (threads > 0) work(0);
+    }
+    for (const Status& result : results) RETURN_IF_ERROR(result);
+    return OkStatus();
+  }
+
+  Status MoveRange(const RowRange& range, RecordRouting& routing) {
+    std::map<ShardId, PartWriter> writers;
+    ASSIGN_OR_RETURN(MergedRows rows, MergedRows::Open(sources_, range));
+    uint64_t unreported = 0, records = 0, bytes = 0;
+    while (rows.IsValid()) {
+      RETURN_IF_ERROR(routing.Route(
+          range.table, rows.row(), rows.pieces(),
+          [&](const Slice& slice, const RecordLayout& layout,
+              std::span<const std::byte> record) -> Status {
+            const auto number = number_of_.find(slice.shard);
+            if (number == number_of_.end()) return OkStatus();
+            auto writer = writers.find(slice.shard);
+            if (writer == writers.end()) {
+              writer = writers
+                           .emplace(std::piecewise_construct, std::tuple(slice.shard),
+                                    std::tuple(std::cref(targets_[number->second]),
+                                               std::cref(digested_[Raw(range.table)]), range,
+                                               std::ref(mutex_)))
+                           .first;
+            }
+            return writer->second.Add(rows.row(), static_cast<uint16_t>(slice.column_begin), layout,
+                                      record);
+          }));
+      records += rows.pieces().size();
+      for (const RecordRouting::Piece& piece : rows.pieces()) unreported += piece.record.size();
+      if (unreported >= kReportBytes) {
+        bytes += unreported;
+        RETURN_IF_ERROR(Report(std::exchange(unreported, 0)));
+      }
+      RETURN_IF_ERROR(rows.Next());
+    }
+    bytes += unreported;
+    RETURN_IF_ERROR(Report(unreported));
+    MovedRange moved{.range = range, .parts = {}};
+    for (auto& [shard, writer] : writers) {
+      ASSIGN_OR_RETURN(MovedPart part, writer.Finish());
+      moved.parts.push_back(std::move(part));
+    }
+    RETURN_IF_ERROR(journal_->Append(moved));
+    MutexLock lock(mutex_);
+    result_.records_read += records;
+    result_.bytes_read += bytes;
+    for (const MovedPart& part : moved.parts) Count(part);
+    return OkStatus();
+  }
+
+  Status Report(uint64_t bytes) {
+    if (has_failed_) return MakeStatus(StatusCode::kIoError, "another part of the move failed");
+    return options_.on_progress ? options_.on_progress(bytes) : OkStatus();
+  }
+
+  // Each store takes over all of its files at once, or none.
+  Status GiveFiles() {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const MoveTarget& target = targets_[i];
+      if (!HasTakenOver(target)) {
+        RETURN_IF_ERROR(SyncDirectory(target.directory));
+        RETURN_IF_ERROR(target.store->Ingest(files_[i]));
+      }
+      RETURN_IF_ERROR(target.store->Settle());
+      if (target.note) RETURN_IF_ERROR(NoteTaken(target));
+      std::error_code ignored;  // It costs room only.
+      std::filesystem::remove_all(target.directory, ignored);
+    }
+    return OkStatus();
+  }
+
+  // What earlier tries moved.
+  Status NoteTaken(const MoveTarget& target) const {
+    std::vector<NotedRecord> noted;
+    for (const RowRange& range : taken_) {
+      ASSIGN_OR_RETURN(const auto at, target.store->Cursor(range));
+      for (; at->IsValid(); at->Next()) {
+        noted.push_back(
+            {.table = range.table, .row = at->row(), .first_column = at->first_column()});
+      }
+      RETURN_IF_ERROR(at->status());
+      target.note(std::exchange(noted, {}));
+    }
+    return OkStatus();
+  }
+
+  const std::vector<TableSpec>& tables_;
+  const Plan& plan_;
+  const std::span<const RowStore* const> sources_;
+  const std::span<const MoveTarget> targets_;
+  const MoveOptions& options_;
+  std::map<ShardId, size_t> number_of_;  // of a shard's target
+  std::vector<DigestedTable> digested_;  // by table
+  std::unique_ptr<MoveJournal> journal_;
+  std::vector<RowRange> ranges_;  // to move
+  std::vector<RowRange> taken_;   // that earlier tries moved
+  uint64_t bytes_in_all_ = 0;
+  uint64_t bytes_done_ = 0;  // of these, by earlier tries
+  std::atomic<bool> has_failed_ = false;
+  Mutex mutex_;  // of what follows, while ranges are moved
+  MoveResult result_;
+  std::vector<std::vector<RowFile>> files_;  // by target
+};
+
+}  // namespace
+
+Result<MoveResult> MoveRows(const std::vector<TableSpec>& tables, const Plan& plan,
+                            std::span<const RowStore* const> sources,
+                            std::span<const MoveTarget> targets, const MoveOptions& options) {
+  return Move(tables, plan, sources, targets, options).Run();
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,73 @@
+// MoveRows: rows that lie in some stores, cut by one plan, become those of other stores, cut by
+// another. Every stored record in the ranges that the new stores own is read once, and written
+// once: old stores are read side by side, merged in key order, and written as sorted files that the
+// new stores take over, so that no two files of a store overlap and none is compacted.
+//
+// A move that was cut off goes on where it was: ranges that are whole stay (move_journal.h).
+// Sources are only read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "common/types.h"
+#include "ps/store/row_store.h"
+#include "sharding/plans/plan.h"
+#include "sharding/rows/rows_digest.h"
+#include "sharding/rows/table_spec.h"
+
+namespace rowhouse {
+
+// A record that a target got.
+struct NotedRecord {
+  TableId table{};
+  RowId row{};
+  uint16_t first_column = 0;
+};
+
+struct MoveTarget {
+  ShardId shard{};
+  RowStore* store = nullptr;  // with files, and empty or filled by an earlier try
+  std::string directory;      // of files until the store has them; made, and removed
+  // Told of all records of the target, in any order; never on two threads at once.
+  std::function<void(std::span<const NotedRecord>)> note;
+};
+
+struct MoveOptions {
+  std::string journal;   // path
+  std::string move;      // says what is moved where: equal for tries of one move
+  unsigned threads = 0;  // 0: as many as the CPU has cores
+  // Bytes of one range, about; 0: chosen by all bytes.
+  uint64_t range_bytes = 0;
+  // From any thread: how many bytes of rows are to be moved, and how many were moved since the last
+  // call. An error ends the move.
+  std::function<void(uint64_t bytes)> on_begin = nullptr;
+  std::function<Status(uint64_t bytes)> on_progress = nullptr;
+};
+
+struct MovedShard {
+  uint64_t records = 0;
+  RowsDigest digest;
+};
+
+struct MoveResult {
+  std::vector<MovedShard> shards;  // by target
+  uint64_t records_read = 0;       // by this try, as is the next
+  uint64_t bytes_read = 0;         // of records
+};
+
+// Fills the targets and syncs them. When this returns OK all of it is on disk; the journal is left,
+// for the caller to remove once the targets are known to be whole. kCorruption for rows that are
+// not whole or in two sources; kResourceExhausted, before anything is read, for a disk that has no
+// room for the second copy, and later for one that was filled meanwhile: the same call then goes
+// on.
+Result<MoveResult> MoveRows(const std::vector<TableSpec>& tables, const Plan& plan,
+                            std::span<const RowStore* const> sources,
+                            std::span<const MoveTarget> targets, const MoveOptions& options);
+
+}  // namespace rowhouse

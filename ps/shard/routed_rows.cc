@@ -1,0 +1,293 @@
+#include "ps/shard/routed_rows.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+#include "common/digest.h"
+#include "common/durable_file.h"
+#include "ps/move/move_journal.h"
+#include "ps/move/row_move.h"
+#include "ps/shard/saved_directories.h"
+#include "ps/store/checkpoint_part.h"
+#include "ps/store/directory_state.h"
+#include "ps/store/written_rows.h"
+#include "ps/store/written_rows_file.h"
+
+namespace rowhouse {
+namespace {
+
+DirectoryOwner OwnerOf(const JobSpec& job, ShardId shard) {
+  return {.model = job.model_id,
+          .shard = shard,
+          .shards = job.plan.shards(),
+          .plan_digest = job.plan.digest(),
+          .config_digest = job.config_digest};
+}
+
+// Whether the manifest says which rows it means. One whose compaction was cut off does not.
+bool AreSourcesNamed(const LoadSpec& load) {
+  return std::ranges::none_of(load.shards, [](const SavedShard& saved) {
+    return saved.stamp.empty() && saved.checksum.empty();
+  });
+}
+
+// Which rows those of `load` are: two models may have gone on from one, for as many steps.
+std::string SourcesDigest(const LoadSpec& load) {
+  std::string text;
+  for (const SavedShard& saved : load.shards) {
+    text += fmt::format("{} {} {}\n", Raw(saved.shard), saved.stamp, saved.checksum);
+  }
+  return DigestOf(text);
+}
+
+Status RemoveDirectory(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::remove_all(directory, error);
+  if (error) return UsageError("cannot delete {}: {}", directory, error.message());
+  return OkStatus();
+}
+
+// The sets of written rows of a shard's slices, while they are filled.
+class ShardWrittenRows {
+ public:
+  ShardWrittenRows(const JobSpec& job, ShardId shard) : job_(job) {
+    for (const TableSpec& spec : job.tables) {
+      for (const Slice& slice : job.plan.slices(spec.id)) {
+        if (slice.shard != shard) continue;
+        slices_.push_back({.slice = slice, .rows = WrittenRows(slice.rows(), kBytesOfSlice)});
+      }
+    }
+  }
+
+  void Add(std::span<const NotedRecord> records) {
+    for (const NotedRecord& record : records) {
+      const uint64_t position = job_.plan.order(record.table).PositionOf(record.row);
+      const auto is_its = [&](const Part& part) {
+        return part.slice.table == record.table && part.slice.column_begin == record.first_column &&
+               position >= part.slice.row_begin && position < part.slice.row_end;
+      };
+      if (last_ >= slices_.size() || !is_its(slices_[last_])) {
+        last_ = static_cast<size_t>(std::ranges::find_if(slices_, is_its) - slices_.begin());
+      }
+      CHECK_LT(last_, slices_.size());
+      slices_[last_].rows.Add(position - slices_[last_].slice.row_begin);
+    }
+  }
+
+  // Beside the rows, which have this stamp. An error costs the next run a scan.
+  void Save(const std::string& directory, const std::string& stamp) {
+    std::vector<WrittenSlice> written;
+    for (Part& part : slices_) {
+      written.push_back({.table = part.slice.table,
+                         .first_column = static_cast<uint16_t>(part.slice.column_begin),
+                         .first_position = part.slice.row_begin,
+                         .rows = &part.rows});
+    }
+    const Status saved = SaveWrittenRows(directory + kWrittenRowsFile, stamp, written);
+    LOG_IF(WARNING, !saved.ok()) << "the next --load has to scan all rows of " << directory << ": "
+                                 << saved.message();
+  }
+
+ private:
+  // Exact for slices of half a billion rows.
+  static constexpr uint64_t kBytesOfSlice = uint64_t{64} << 20;
+
+  struct Part {
+    Slice slice;
+    WrittenRows rows;
+  };
+  const JobSpec& job_;
+  std::vector<Part> slices_;
+  size_t last_ = 0;
+};
+
+class Routing {
+ public:
+  Routing(const ShardOpeningOptions& options, const JobSpec& job)
+      : options_(options), job_(job), sources_digest_(SourcesDigest(job.load)) {}
+
+  Status Run(std::vector<ShardId> shards) {
+    std::erase_if(shards, [this](ShardId shard) { return AreRowsRouted(options_, job_, shard); });
+    if (shards.empty()) return OkStatus();
+    for (const SavedShard& saved : job_.load.shards)
+      RETURN_IF_ERROR(CheckIsElsewhere(saved, shards));
+    for (const SavedShard& saved : job_.load.shards) {
+      RETURN_IF_ERROR(CheckSource(options_, job_, saved));
+    }
+    const std::string journal = (std::filesystem::path(DirectoryOf(shards[0])).parent_path() /
+                                 fmt::format("move-{:04}.list", Raw(shards[0])))
+                                    .string();
+    const std::string move =
+        fmt::format("{} {} {}", job_.model_id, job_.plan.digest(), sources_digest_);
+    const bool goes_on = AreSourcesNamed(job_.load) && MoveJournal::IsOf(journal, move);
+    for (const ShardId shard : shards) {
+      if (!goes_on) RETURN_IF_ERROR(ClearCutOff(shard));
+      RETURN_IF_ERROR(Claim(shard));
+    }
+    RETURN_IF_ERROR(job_.load.plan_digest == job_.plan.digest() ? Link(shards)
+                                                                : Move(shards, journal, move));
+    std::error_code ignored;  // It is passed over.
+    std::filesystem::remove(journal, ignored);
+    return OkStatus();
+  }
+
+ private:
+  std::string DirectoryOf(ShardId shard) const { return ShardDirectory(options_.row_dir, shard); }
+
+  Status CheckIsElsewhere(const SavedShard& saved, const std::vector<ShardId>& shards) const {
+    for (const ShardId shard : shards) {
+      if (saved.directory != DirectoryOf(shard)) continue;
+      return UsageError(
+          "--load under another plan (other PS nodes, shards or strategy): {} holds rows of the "
+          "saved plan; give what it was saved with, or another --row_dir: the rows are routed "
+          "there "
+          "anew",
+          saved.directory);
+    }
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<RowStore>> OpenTarget(const std::string& directory) const {
+    return RowStores().Make(options_.store, {.path = RowsDirectory(directory),
+                                             .environment = options_.environment,
+                                             .own = options_.store_own});
+  }
+
+  // Deletes what another move has left there: an owner without a state, as the state is written
+  // after the last row. Its rows are in the sources, too. An unreadable state is not a missing one:
+  // the rows beside it may be the only copy.
+  Status ClearCutOff(ShardId shard) const {
+    const std::string directory = DirectoryOf(shard);
+    const Result<DirectoryOwner> owner = ReadOwner(directory);
+    if (!owner.ok() || owner.value() != OwnerOf(job_, shard)) return OkStatus();
+    const Status state = ReadState(directory).status();
+    if (state.ok()) return OkStatus();
+    if (state.code() != StatusCode::kNotFound) {
+      return state.Annotate("--load under another plan or row directory needs an empty --row_dir");
+    }
+    // Opening takes the rows' lock, or finds damage behind it: no other process has them open.
+    const Status opened = OpenTarget(directory).status();
+    if (!opened.ok() && opened.code() != StatusCode::kCorruption &&
+        opened.code() != StatusCode::kResourceExhausted) {
+      return opened;
+    }
+    return RemoveDirectory(directory);
+  }
+
+  // Empty, or ours and without a state: of a move that goes on.
+  Status Claim(ShardId shard) const {
+    const std::string directory = DirectoryOf(shard);
+    const Result<DirectoryOwner> owner = ReadOwner(directory);
+    std::error_code ignored;  // An unreadable directory is reported by who opens it.
+    if (std::filesystem::exists(directory, ignored) &&
+        !std::filesystem::is_empty(directory, ignored)) {
+      if (!owner.ok()) {
+        return UsageError(
+            "{} is not empty and holds no rows of Rowhouse ({}); give another --row_dir", directory,
+            owner.status().message());
+      }
+      if (owner.value() == OwnerOf(job_, shard) &&
+          ReadState(directory).status().code() == StatusCode::kNotFound) {
+        return OkStatus();
+      }
+      return UsageError(
+          "--load under another plan or row directory: {} holds rows already (of model {}); give "
+          "an empty --row_dir, the saved rows are routed there anew",
+          directory, owner.value().model);
+    }
+    RETURN_IF_ERROR(MakeDirectoryDurably(directory));
+    return WriteOwner(directory, OwnerOf(job_, shard));
+  }
+
+  Status Seal(ShardId shard, const std::string& stamp, const std::string& rows_digest) const {
+    return WriteState(DirectoryOf(shard), {.is_clean = true,
+                                           .step = job_.load.step,
+                                           .stamp = stamp,
+                                           .routed_from = sources_digest_,
+                                           .rows_digest = rows_digest});
+  }
+
+  Status Link(const std::vector<ShardId>& shards) const {
+    for (const ShardId shard : shards) {
+      const auto saved = std::ranges::find(job_.load.shards, shard, &SavedShard::shard);
+      if (saved == job_.load.shards.end()) {
+        return CorruptionError("the manifest lists no rows of shard {}", Raw(shard));
+      }
+      // The rows must not change meanwhile.
+      ASSIGN_OR_RETURN(const auto rows, OpenSavedRows(options_, saved->directory, true));
+      RETURN_IF_ERROR(RemoveDirectory(RowsDirectory(DirectoryOf(shard))));
+      RETURN_IF_ERROR(CopyPart(saved->directory, DirectoryOf(shard)));
+      RETURN_IF_ERROR(Seal(shard, rows->stamp(), ""));
+    }
+    return OkStatus();
+  }
+
+  Status Move(const std::vector<ShardId>& shards, const std::string& journal,
+              const std::string& move) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<std::unique_ptr<RowStore>> sources, stores;
+    std::vector<const RowStore*> read;
+    for (const SavedShard& saved : job_.load.shards) {
+      ASSIGN_OR_RETURN(auto source, OpenSavedRows(options_, saved.directory, /*read_only=*/true));
+      read.push_back(source.get());
+      sources.push_back(std::move(source));
+    }
+    std::vector<ShardWrittenRows> written;
+    std::vector<MoveTarget> targets;
+    written.reserve(shards.size());  // Targets keep references.
+    for (const ShardId shard : shards) {
+      ASSIGN_OR_RETURN(auto store, OpenTarget(DirectoryOf(shard)));
+      ShardWrittenRows& rows = written.emplace_back(job_, shard);
+      targets.push_back({.shard = shard,
+                         .store = store.get(),
+                         .directory = DirectoryOf(shard) + "/moved",
+                         .note = [&rows](std::span<const NotedRecord> noted) { rows.Add(noted); }});
+      stores.push_back(std::move(store));
+    }
+    OpeningProgress& progress = *options_.progress;
+    ASSIGN_OR_RETURN(
+        const MoveResult moved,
+        MoveRows(job_.tables, job_.plan, read, targets,
+                 {.journal = journal,
+                  .move = move,
+                  .on_begin = [&progress](uint64_t bytes) { progress.Expect(bytes); },
+                  .on_progress = [&progress](uint64_t bytes) { return progress.Advance(bytes); }}));
+    for (size_t i = 0; i < shards.size(); ++i) {
+      written[i].Save(DirectoryOf(shards[i]), stores[i]->stamp());
+      RETURN_IF_ERROR(Seal(shards[i], stores[i]->stamp(), moved.shards[i].digest.hex()));
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    VLOG(1) << fmt::format("rows routed anew shards={} records={} bytes={} from={} seconds={:.1f}",
+                           shards.size(), moved.records_read, moved.bytes_read,
+                           job_.load.shards.size(), took.count());
+    return OkStatus();
+  }
+
+  const ShardOpeningOptions& options_;
+  const JobSpec& job_;
+  const std::string sources_digest_;
+};
+
+}  // namespace
+
+Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
+                 std::vector<ShardId> shards) {
+  const Status routed = Routing(options, job).Run(std::move(shards));
+  if (routed.code() != StatusCode::kResourceExhausted) return routed;
+  return MakeStatus(routed.code(), "{}; what was moved stays, and the same command goes on from it",
+                    routed.message());
+}
+
+bool AreRowsRouted(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard) {
+  const std::string directory = ShardDirectory(options.row_dir, shard);
+  const Result<DirectoryOwner> owner = ReadOwner(directory);
+  if (!owner.ok() || owner.value() != OwnerOf(job, shard)) return false;
+  const Result<DirectoryState> state = ReadState(directory);
+  return state.ok() && state.value().is_clean && state.value().step == job.load.step &&
+         AreSourcesNamed(job.load) && state.value().routed_from == SourcesDigest(job.load);
+}
+
+}  // namespace rowhouse

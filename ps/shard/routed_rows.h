@@ -1,0 +1,33 @@
+// Rows of a saved model on their way to the shards of another plan, or to other directories.
+//
+// While they are moved (ps/move/row_move.h) there are, beside the sources:
+//   <row_dir>/shard-0003/        OWNER.json and no STATE.json; rows/, with nothing or with all rows
+//   <row_dir>/shard-0003/moved/  files that rows/ will take over
+//   <row_dir>/move-0002.list     the journal of the shards that one process moves, by the first
+// and then STATE.json, "clean", which says what they were routed from. A killed move goes on where
+// it was when the same rows are moved to the same shards again; what another one left is deleted.
+//
+// Errors say what the operator can do; kResourceExhausted for a full disk. Threads: one.
+#pragma once
+
+#include <vector>
+
+#include "common/status.h"
+#include "ps/shard/shard_opening.h"
+#include "sharding/plans/job_spec.h"
+#include "sharding/rows/rows_digest.h"
+
+namespace rowhouse {
+
+// Fills the directories of these shards, all of one node, with the rows of job.load as job.plan
+// divides them. Each stored record that any of them owns a column of is read once. Shards whose
+// rows are there already are left alone. Under the saved plan a shard's files are linked, or copied
+// where there can be no links. Requires job.is_load and a store with files.
+Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
+                 std::vector<ShardId> shards);
+
+// Whether the rows of job.load lie in the shard's directory as job.plan divides them, unchanged
+// since an earlier attempt to load them, which was refused elsewhere.
+bool AreRowsRouted(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard);
+
+}  // namespace rowhouse

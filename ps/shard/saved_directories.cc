@@ -1,0 +1,78 @@
+#include "ps/shard/saved_directories.h"
+
+#include <algorithm>
+
+#include "ps/store/checkpoint_part.h"
+#include "ps/store/directory_state.h"
+
+namespace rowhouse {
+
+Status WithCure(const Status& status, const std::string& directory) {
+  const StatusCode code = status.code();
+  if (code != StatusCode::kNotFound && code != StatusCode::kCorruption) return status;
+  return MakeStatus(code,
+                    "--load: {}. Put {} back as it was when the model was saved, or train anew "
+                    "with --overwrite",
+                    status.message(), directory);
+}
+
+Status CheckSavedRows(const LoadSpec& load, ShardId shard, const std::string& directory) {
+  const Result<DirectoryState> read = ReadState(directory);
+  if (!read.ok()) return WithCure(read.status(), directory);
+  const DirectoryState& state = read.value();
+  RETURN_IF_ERROR(CheckClean(directory, state));
+  if (state.step != load.step) {
+    return UsageError(
+        "{} holds rows after {} steps, the manifest of --model_dir was saved after {}; they do not "
+        "belong together",
+        directory, state.step, load.step);
+  }
+  const auto saved = std::ranges::find(load.shards, shard, &SavedShard::shard);
+  if (saved == load.shards.end() || saved->stamp.empty() || saved->stamp == state.stamp) {
+    return OkStatus();
+  }
+  return WithCure(CorruptionError("{} holds other rows than the manifest of --model_dir names: "
+                                  "their stamp is {}, and was {}",
+                                  directory, state.stamp, saved->stamp),
+                  directory);
+}
+
+Result<std::unique_ptr<RowStore>> OpenSavedRows(const ShardOpeningOptions& options,
+                                                const std::string& directory, bool read_only) {
+  ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
+  Result<std::unique_ptr<RowStore>> rows =
+      RowStores().Make(options.store, {.path = RowsDirectory(directory),
+                                       .read_only = read_only,
+                                       .creates = false,
+                                       .expected_stamp = state.stamp,
+                                       .environment = options.environment,
+                                       .own = options.store_own});
+  if (!rows.ok()) return WithCure(rows.status(), directory);
+  return rows;
+}
+
+Status CheckSource(const ShardOpeningOptions& options, const JobSpec& job,
+                   const SavedShard& saved) {
+  RETURN_IF_ERROR(options.readable.Check(saved.directory)
+                      .Annotate("--load under another plan or row directory"));
+  if (!job.load.checkpoint.empty()) {
+    const Status is_whole = CheckPart(saved.directory, saved.checksum);
+    if (!is_whole.ok()) return WithCure(is_whole, saved.directory);
+  }
+  const Result<DirectoryOwner> found = ReadOwner(saved.directory);
+  if (!found.ok()) {
+    return UsageError(
+        "--load under another plan or row directory: the rows of shard {} were saved in {} on {}, "
+        "which {} cannot read ({}); make all saved row directories readable there, or load with "
+        "the saved number of PS nodes and shards and the same --row_dir",
+        Raw(saved.shard), saved.directory, saved.host, options.host, found.status().message());
+  }
+  if (found.value().model != job.model_id || found.value().shard != saved.shard) {
+    return UsageError("--load: {} holds shard {} of model {}, not shard {} of model {}",
+                      saved.directory, Raw(found.value().shard), found.value().model,
+                      Raw(saved.shard), job.model_id);
+  }
+  return CheckSavedRows(job.load, saved.shard, saved.directory);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,286 @@
+// Rows of one plan become those of another: bit for bit, each read once, also when it is cut off.
+#include "ps/move/row_move.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "ps/move/move_journal.h"
+#include "ps/store/row_store.h"
+#include "sharding/rows/record_weights.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr uint32_t kDim = 64;
+
+std::vector<TableSpec> Tables() {
+  TableSpec users;
+  users.id = TableId{0};
+  users.name = "users";
+  users.rows = 120;
+  users.dim = kDim;
+  users.optimizer = "adam";  // two planes
+  TableSpec items = users;
+  items.id = TableId{1};
+  items.name = "items";
+  items.rows = 40;
+  items.optimizer = "sgd";
+  items.precision = "bf16";
+  return {users, items};
+}
+
+// Rows in `bands` equal ranges, each with columns in `cuts`, dealt round the shards.
+Plan PlanOf(uint32_t shards, uint64_t bands, uint32_t cuts, bool is_scattered = false) {
+  std::vector<Slice> slices;
+  std::vector<TablePlacement> placements;
+  uint32_t next = 0;
+  for (const TableSpec& table : Tables()) {
+    for (uint64_t b = 0; b < bands; ++b) {
+      for (uint32_t c = 0; c < cuts; ++c) {
+        slices.push_back({.table = table.id,
+                          .row_begin = table.rows * b / bands,
+                          .row_end = table.rows * (b + 1) / bands,
+                          .column_begin = kDim / cuts * c,
+                          .column_end = kDim / cuts * (c + 1),
+                          .shard = ShardId{next++ % shards}});
+      }
+    }
+    if (is_scattered) {
+      placements.push_back(
+          {.table = table.id, .order = RowOrder::Scattered(table.rows, 7), .worker_rows = {}});
+    }
+  }
+  return Plan::Make(Tables(), shards, slices, placements).value();
+}
+
+class RowMoveTest : public testing::Test {
+ protected:
+  using Stores = std::vector<std::unique_ptr<RowStore>>;
+
+  Stores Open(const std::string& name, uint32_t shards) {
+    Stores stores;
+    for (uint32_t s = 0; s < shards; ++s) {
+      stores.push_back(
+          RowStores().Make("rocksdb", {.path = dir_ / fmt::format("{}/{}", name, s)}).value());
+    }
+    return stores;
+  }
+
+  using Key = std::tuple<uint32_t, uint64_t, uint16_t>;  // table, row, first column
+  using Records = std::map<Key, std::vector<std::byte>>;
+
+  // Two thirds of all rows, with weights and state of their own, as `plan` cuts them.
+  static Records RecordsUnder(const Plan& plan, std::map<Key, ShardId>* shards = nullptr) {
+    Records records;
+    for (const TableSpec& table : Tables()) {
+      const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
+      const StateShape state = StateShapeOf(*optimizer);
+      for (const Slice& slice : plan.slices(table.id)) {
+        const RecordLayout layout = LayoutOf(table, *optimizer, slice.columns());
+        for (uint64_t position = slice.row_begin; position < slice.row_end; ++position) {
+          const uint64_t row = Raw(plan.order(table.id).RowAt(position));
+          if (row % 3 == 1) continue;
+          std::vector<float> weights, floats;
+          for (uint32_t part = 0; part <= state.planes; ++part) {
+            for (uint32_t c = slice.column_begin; c < slice.column_end; ++c) {
+              const auto value = static_cast<float>(part * 100'000 + row * kDim + c) / 8.0f;
+              (part == 0 ? weights : floats).push_back(value);
+            }
+          }
+          std::vector<float> record(layout.bytes() / sizeof(float));
+          auto* const bytes = reinterpret_cast<std::byte*>(record.data());
+          WriteInitialWeights(layout, weights, bytes);
+          std::ranges::copy(floats, layout.state(bytes).begin());
+          layout.set_trailer(bytes, {.lsn = row + 1, .last_step = 3, .frequency = 2});
+          const Key key(Raw(table.id), row, static_cast<uint16_t>(slice.column_begin));
+          records[key].assign(bytes, bytes + layout.bytes());
+          if (shards != nullptr) (*shards)[key] = slice.shard;
+        }
+      }
+    }
+    return records;
+  }
+
+  Stores Save(const std::string& name, const Plan& plan) {
+    Stores stores = Open(name, plan.shards());
+    std::map<Key, ShardId> shards;
+    for (const auto& [key, record] : RecordsUnder(plan, &shards)) {
+      const auto& [table, row, column] = key;
+      EXPECT_OK(stores[Raw(shards.at(key))]->Put(
+          {TableId{table}, column, static_cast<uint32_t>(record.size())},
+          std::vector<RowId>{RowId{row}}, record));
+    }
+    for (const auto& store : stores) EXPECT_OK(store->Settle());
+    return stores;
+  }
+
+  static Records RecordsOf(const Stores& stores) {
+    Records records;
+    for (const auto& store : stores) {
+      EXPECT_OK(store->Scan([&](TableId table, RowId row, uint16_t column, auto record) {
+        const bool is_new =
+            records.try_emplace({Raw(table), Raw(row), column}, record.begin(), record.end())
+                .second;
+        EXPECT_TRUE(is_new) << "row " << Raw(row) << " lies on two shards";
+        return OkStatus();
+      }));
+    }
+    return records;
+  }
+
+  // Moves `sources` to shards [first, end) of `plan`.
+  Result<MoveResult> Move(const Stores& sources, const Plan& plan, const Stores& stores,
+                          const std::string& name, MoveOptions options = {}, uint32_t first = 0) {
+    std::vector<const RowStore*> read;
+    for (const auto& store : sources) read.push_back(store.get());
+    std::vector<MoveTarget> targets;
+    for (size_t i = 0; i < stores.size(); ++i) {
+      const ShardId shard{first + static_cast<uint32_t>(i)};
+      targets.push_back(
+          {.shard = shard,
+           .store = stores[i].get(),
+           .directory = dir_ / fmt::format("{}/moved-{}", name, Raw(shard)),
+           .note = [this](std::span<const NotedRecord> noted) { noted_ += noted.size(); }});
+    }
+    options.journal = dir_ / (name + "/move.list");
+    options.move = "a move";
+    return MoveRows(Tables(), plan, read, targets, options);
+  }
+
+  TempDir dir_;
+  size_t noted_ = 0;
+};
+
+TEST_F(RowMoveTest, AnyPlanBecomesAnyOtherAndEachRecordIsReadOnce) {
+  const std::vector<Plan> plans = {PlanOf(1, 1, 1), PlanOf(3, 3, 1), PlanOf(2, 4, 1, true),
+                                   PlanOf(4, 1, 4), PlanOf(3, 2, 2, true)};
+  for (size_t a = 0; a < plans.size(); ++a) {
+    const Stores sources = Save(fmt::format("from-{}", a), plans[a]);
+    const size_t stored = RecordsOf(sources).size();
+    for (const size_t b : {a, (a + 1) % plans.size(), (a + 3) % plans.size()}) {
+      SCOPED_TRACE(fmt::format("from plan {} to plan {}", a, b));
+      const std::string name = fmt::format("to-{}-{}", a, b);
+      const Stores stores = Open(name, plans[b].shards());
+      noted_ = 0;
+      const auto moved =
+          Move(sources, plans[b], stores, name, {.threads = 3, .range_bytes = 12'000});
+      ASSERT_OK(moved);
+      EXPECT_EQ(moved.value().records_read, stored);
+      size_t records = 0;
+      for (const MovedShard& shard : moved.value().shards) records += shard.records;
+      EXPECT_EQ(records, RecordsOf(stores).size());
+      EXPECT_EQ(noted_, records);
+      EXPECT_EQ(RecordsOf(stores), RecordsUnder(plans[b]));
+      EXPECT_FALSE(std::filesystem::exists(dir_ / (name + "/moved-0")));
+    }
+  }
+}
+
+// Of rows in order, each node reads those that it owns.
+TEST_F(RowMoveTest, NodesTogetherReadEachRecordOnce) {
+  const Stores sources = Save("from", PlanOf(2, 2, 1));
+  const Plan plan = PlanOf(6, 6, 1);
+  uint64_t read = 0;
+  RowsDigest sum;
+  Stores all;
+  for (uint32_t node = 0; node < 3; ++node) {
+    const std::string name = fmt::format("node-{}", node);
+    Stores stores = Open(name, 2);
+    const auto moved = Move(sources, plan, stores, name, {}, 2 * node);
+    ASSERT_OK(moved);
+    read += moved.value().records_read;
+    for (const MovedShard& shard : moved.value().shards) sum.Merge(shard.digest);
+    for (auto& store : stores) all.push_back(std::move(store));
+  }
+  EXPECT_EQ(read, RecordsOf(sources).size());
+  EXPECT_EQ(RecordsOf(all), RecordsUnder(plan));
+  const Stores whole = Open("whole", 1);
+  const auto moved = Move(sources, PlanOf(1, 1, 1), whole, "whole");
+  ASSERT_OK(moved);
+  EXPECT_EQ(sum, moved.value().shards[0].digest);
+}
+
+TEST_F(RowMoveTest, FilesOfAStoreDoNotOverlapAndNothingIsCompacted) {
+  const Stores sources = Save("from", PlanOf(3, 3, 1));
+  const Stores stores = Open("to", 2);
+  ASSERT_OK(Move(sources, PlanOf(2, 2, 1), stores, "to", {.range_bytes = 12'000}));
+  for (const auto& store : stores) {
+    ASSERT_EQ(store->levels().size(), 1u);
+    EXPECT_GT(store->levels()[0].level, 0);
+    EXPECT_GT(store->levels()[0].files, 2u);
+    EXPECT_EQ(store->counters().bytes_compacted, 0u);
+  }
+}
+
+TEST_F(RowMoveTest, AMoveThatWasCutOffGoesOnWhereItWas) {
+  const Stores sources = Save("from", PlanOf(3, 3, 2));
+  const Plan plan = PlanOf(2, 4, 1, true);
+  const size_t stored = RecordsOf(sources).size();
+  for (const int last : {1, 3, 7}) {
+    SCOPED_TRACE(last);
+    const std::string name = fmt::format("to-{}", last);
+    int calls = 0;
+    const auto stop = [&](uint64_t) {
+      return ++calls > last ? UsageError("stopped") : OkStatus();
+    };
+    {
+      const Stores stores = Open(name, 2);
+      const Status stopped = Move(sources, plan, stores, name,
+                                  {.threads = 1, .range_bytes = 12'000, .on_progress = stop})
+                                 .status();
+      EXPECT_EQ(stopped.message(), "stopped");
+    }
+    // As a machine leaves it that stopped in the middle of a line.
+    std::ofstream(dir_ / (name + "/move.list"), std::ios::app) << R"({"table": 0, "fir)";
+    const Stores stores = Open(name, 2);
+    noted_ = 0;
+    const auto moved = Move(sources, plan, stores, name, {.threads = 1, .range_bytes = 12'000});
+    ASSERT_OK(moved);
+    EXPECT_LT(moved.value().records_read, stored);
+    EXPECT_EQ(noted_, moved.value().shards[0].records + moved.value().shards[1].records);
+    EXPECT_EQ(RecordsOf(stores), RecordsUnder(plan));
+    // Killed after the stores took the files over, before anybody knew.
+    const auto again = Move(sources, plan, stores, name, {.range_bytes = 12'000});
+    ASSERT_OK(again);
+    EXPECT_EQ(again.value().records_read, 0u);
+    EXPECT_EQ(again.value().shards[0].digest, moved.value().shards[0].digest);
+  }
+}
+
+TEST_F(RowMoveTest, FilesThatAreGoneAreMadeAgain) {
+  const Stores sources = Save("from", PlanOf(2, 2, 1));
+  const Plan plan = PlanOf(1, 1, 1);
+  int calls = 0;
+  const auto stop = [&](uint64_t) {
+    return ++calls > 4 ? UsageError("stopped") : OkStatus();
+  };
+  Stores stores = Open("to", 1);
+  const MoveOptions first = {.threads = 1, .range_bytes = 12'000, .on_progress = stop};
+  EXPECT_EQ(Move(sources, plan, stores, "to", first).status().message(), "stopped");
+  std::filesystem::remove_all(dir_ / "to/moved-0");
+  const auto moved = Move(sources, plan, stores, "to", {.threads = 1, .range_bytes = 12'000});
+  ASSERT_OK(moved);
+  EXPECT_EQ(moved.value().records_read, RecordsOf(sources).size());
+  EXPECT_EQ(RecordsOf(stores), RecordsUnder(plan));
+}
+
+TEST_F(RowMoveTest, RowsThatAreNotWholeOrThereTwiceAreCorruption) {
+  Stores sources = Save("from", PlanOf(2, 1, 2));
+  sources.pop_back();  // Columns 32 to 63.
+  const Status half = Move(sources, PlanOf(1, 1, 1), Open("half", 1), "half").status();
+  EXPECT_EQ(half.code(), StatusCode::kCorruption);
+  EXPECT_EQ(half.message(),
+            "row 0 of table \"users\" has no record from column 32 on that fits its 64 columns");
+
+  Stores twice = Save("once", PlanOf(1, 1, 1));
+  for (auto& store : Save("twice", PlanOf(1, 1, 1))) twice.push_back(std::move(store));
+  const Status doubled = Move(twice, PlanOf(1, 1, 1), Open("doubled", 1), "doubled").status();
+  EXPECT_EQ(doubled.code(), StatusCode::kCorruption);
+  EXPECT_EQ(doubled.message(), "row 0 of table 0, column 0, lies in two stores");
+}
+
+}  // namespace
+}  // namespace rowhouse
