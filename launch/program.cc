@@ -33,6 +33,7 @@
 #include "launch/report/comparison.h"
 #include "launch/run/process_end.h"
 #include "launch/run/ps_server.h"
+#include "launch/run/reshard.h"
 #include "launch/run/train.h"
 #include "launch/score/score.h"
 #include "launch/settings/setting_fields.h"
@@ -180,9 +181,23 @@ std::string LabIsMissing() {
       kLabProgram);
 }
 
+ReshardRequest ReshardRequestOf(const CommandLine& command_line, const Settings& settings) {
+  ReshardRequest request = {.out = command_line.Value(kOutFlag),
+                            .json = command_line.Value(kJsonFlag)};
+  if (command_line.Given("ps") != nullptr) request.ps = settings.cluster.ps;
+  if (command_line.Given("shards") != nullptr) request.shards = settings.cluster.shards;
+  if (command_line.Given("strategy") != nullptr) request.strategy = settings.sharding.strategy;
+  if (command_line.Given("plan") != nullptr) request.plan = settings.sharding.plan;
+  return request;
+}
+
 Status RunVerb(const CommandLine& command_line, const Settings& settings) {
   RETURN_IF_ERROR(CheckOutputFlags(command_line));
   if (command_line.verb == "ps") return RunPs(settings);
+  if (command_line.verb == "ckpt" &&
+      command_line.arguments == std::vector<std::string>{"reshard"}) {
+    return Reshard(settings, ReshardRequestOf(command_line, settings));
+  }
   if (command_line.verb == "ckpt") {
     return RunCkpt(settings, command_line.arguments,
                    {.compression = command_line.Value("store_compression"),

@@ -31,7 +31,7 @@ constexpr VerbFlag kFlags[] = {
     {kOutFlag, kCompare | kPlan | kCkpt | kData | kPredict,
      "What the verb makes. compare: the page, HTML; needed unless --json is given. plan: the plan, "
      "for --plan, or the counts, for --access_counts. data convert: the data directory. predict: "
-     "the scores, one a line. ckpt export: a directory. data infer: the config"},
+     "the scores, one a line. ckpt export and reshard: a directory. data infer: the config"},
     {kLabelColumnFlag, kData,
      "With data infer: the name of the label's column. Default: one that looks like it"},
     {kCsvFlag, kCompare, "Writes the table to this file as well"},
@@ -131,9 +131,9 @@ const std::vector<Verb>& Verbs() {
        "[NAME ... | all]"},
       {"ckpt", kCkpt,
        "prints a row, or the sizes of tables and shards, of the saved model in --model_dir, or "
-       "verifies that all of it is as it was saved, compacts its rows, or exports it for other "
-       "programs",
-       "inspect TABLE TOKEN | stats | verify | compact | export [TABLE ...]"},
+       "verifies that all of it is as it was saved, compacts its rows, exports it for other "
+       "programs, or makes one of it for other PS nodes and shards",
+       "inspect TABLE TOKEN | stats | verify | compact | export [TABLE ...] | reshard"},
       {"compare", kCompare,
        "prints the runs whose reports are named side by side, and writes a page of them",
        "REPORT.json ..."},

@@ -64,7 +64,8 @@ Status Inspect(const Settings& given, const SavedRows& model, const std::string&
 
 Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
                const CkptFlags& flags) {
-  const std::vector<std::string> known = {"inspect", "stats", "verify", "compact", "export"};
+  const std::vector<std::string> known = {"inspect", "stats",  "verify",
+                                          "compact", "export", "reshard"};
   if (arguments.empty()) {
     return UsageError("ckpt needs one of {}", fmt::join(known, ", "));
   }
@@ -73,7 +74,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     return UsageError("unknown action \"{}\" of ckpt {}", action,
                       DescribeKnownNames(action, known));
   }
-  const size_t due = action == "inspect" ? 3 : 1;
+  const size_t due = action == "inspect" ? 3 : 1;  // launch/run/reshard.h carries out reshard.
   if (action != "export" && arguments.size() != due) {
     return UsageError("ckpt {} takes {}, not {} arguments", action,
                       due == 3 ? "TABLE and TOKEN or row=NUMBER" : "flags only",

@@ -140,27 +140,6 @@ Status CheckSameTables(const std::vector<TableSpec>& mine, const std::vector<Tab
   return OkStatus();
 }
 
-// The records of rows on the workers are loaded as they were saved.
-Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
-  for (const TableSpec& table : job.tables) {
-    const bool is_there = job.plan.is_on_workers(table.id);
-    if (saved.is_on_workers(table.id) != is_there) {
-      return UsageError(
-          "--load: the rows of table \"{}\" were saved {}; give the same strategy (or option "
-          "remainder of its kind), they are not moved",
-          table.name,
-          is_there ? "on the shards, and are asked for on the workers"
-                   : "on the workers, and are asked for on the shards");
-    }
-    if (saved.worker_rows(table.id) == job.plan.worker_rows(table.id)) continue;
-    return UsageError(
-        "--load: {} single rows of table \"{}\" were saved on the workers, {} are asked for there, "
-        "and not the same ones; they are not moved: give the plan the model was saved with",
-        saved.worker_rows(table.id).size(), table.name, job.plan.worker_rows(table.id).size());
-  }
-  return OkStatus();
-}
-
 Status CountStepRows(const Settings& settings, JobSpec* job) {
   ASSIGN_OR_RETURN(const std::vector<TableTraffic> traffic,
                    TrafficOfRun(settings, job->plan, job->workers));
@@ -372,6 +351,26 @@ DatasetState DatasetStateOf(const std::string& text) {
 }
 
 }  // namespace
+
+Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
+  for (const TableSpec& table : job.tables) {
+    const bool is_there = job.plan.is_on_workers(table.id);
+    if (saved.is_on_workers(table.id) != is_there) {
+      return UsageError(
+          "--load: the rows of table \"{}\" were saved {}; give the same strategy (or option "
+          "remainder of its kind), they are not moved",
+          table.name,
+          is_there ? "on the shards, and are asked for on the workers"
+                   : "on the workers, and are asked for on the shards");
+    }
+    if (saved.worker_rows(table.id) == job.plan.worker_rows(table.id)) continue;
+    return UsageError(
+        "--load: {} single rows of table \"{}\" were saved on the workers, {} are asked for there, "
+        "and not the same ones; they are not moved: give the plan the model was saved with",
+        saved.worker_rows(table.id).size(), table.name, job.plan.worker_rows(table.id).size());
+  }
+  return OkStatus();
+}
 
 Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                             const RunHosts& hosts, Communicator& workers) {

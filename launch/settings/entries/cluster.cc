@@ -38,7 +38,8 @@ void AddNodes(SettingList& list) {
            {.help = "MPI ranks that are PS nodes, spread evenly over the hosts; the others are "
                     "workers. -1: half of the ranks, rounded down. A run of one rank starts a PS "
                     "node beside its worker",
-            .is_basic = true});
+            .is_basic = true,
+            .verbs = kTrain | kPlan | kCkpt});
   list.Add(Whole(MEMBER(cluster.ps_per_host), 0, 65536),
            {.help = "PS nodes on every host, instead of --ps; 0: as many as --ps says"});
   list.Add(Held(MEMBER(cluster.bind_interface), InterfaceChoice()),
@@ -47,7 +48,8 @@ void AddNodes(SettingList& list) {
                     "whose network all hosts share"});
   list.Add(Whole(MEMBER(cluster.shards), 1, 1024),
            {.help = "Shards of each PS node; each is a thread with a cache and a store of its own",
-            .is_basic = true});
+            .is_basic = true,
+            .verbs = kTrain | kPlan | kCkpt});
   list.Add(PsEndpoints(),
            {.help = "PS nodes that run already (rowhouse ps); then every rank is a worker",
             .is_basic = true});
@@ -95,7 +97,9 @@ void AddStrategy(SettingList& list) {
       "whole numbers from 1 to 4294967295, one a PS node, joined by commas (such as 2,1,1)",
       WholeValue<uint32_t>(1), ',', /*may_be_empty=*/true);
   list.Add(Held(MEMBER(sharding.strategy), NameValue(ShardingStrategies())),
-           {.help = "Which shards own which rows of a table", .is_basic = true});
+           {.help = "Which shards own which rows of a table",
+            .is_basic = true,
+            .verbs = kTrain | kPlan | kCkpt});
   list.Add(Held(MEMBER(sharding.capacities), capacities),
            {.help = "What each PS node can hold, relative to the others, in the order of the map "
                     "that a run prints (2,1,1: the first twice as much); the shards of a node are "
@@ -133,7 +137,8 @@ void AddPlan(SettingList& list) {
            "first worker's host; or auto: the planner chooses strategy and pooling of "
            "each table by predicted step time. On hosts that rowhouse bench calibrate measured, "
            "training takes its plan where that gains 10 % over the configured strategy; "
-           "on others it is only printed"});
+           "on others it is only printed",
+       .verbs = kTrain | kPlan | kCkpt});
   list.Add(Mebibytes(MEMBER(sharding.ps_rows_mb), 0, uint64_t{1} << 40),
            {.help = "Most rows and optimizer state that a plan may give a PS node; 0: no limit",
             .unit = "MiB"});

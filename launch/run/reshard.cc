@@ -1,0 +1,221 @@
+#include "launch/run/reshard.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "common/counted.h"
+#include "common/durable_file.h"
+#include "common/mutex.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/figures.h"
+#include "launch/figures/json_output.h"
+#include "launch/hosts/host_facts.h"
+#include "launch/model/last_save.h"
+#include "launch/model/manifest.h"
+#include "launch/model/model_lock.h"
+#include "launch/model/model_settings.h"
+#include "launch/model/saved_rows.h"
+#include "launch/prediction/plan_of_run.h"
+#include "launch/run/run_start.h"
+#include "launch/settings/strategy_settings.h"
+#include "launch/settings/yaml_config.h"
+#include "ps/shard/routed_rows.h"
+#include "ps/shard/shard_opening.h"
+#include "ps/store/directory_state.h"
+#include "ps/store/store_environment.h"
+#include "sharding/rows/record_weights.h"
+
+namespace rowhouse {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+double SecondsSince(SteadyClock::time_point begin) {
+  return std::chrono::duration<double>(SteadyClock::now() - begin).count();
+}
+
+// A line every ten seconds, with the time that is left.
+class ProgressLines {
+ public:
+  Status operator()(uint64_t done, uint64_t in_all) {
+    constexpr double kEverySeconds = 10;
+    MutexLock lock(mutex_);
+    const double seconds = SecondsSince(begin_);
+    if (seconds - printed_at_ < kEverySeconds || done == 0) return OkStatus();
+    printed_at_ = seconds;
+    const double left = seconds * static_cast<double>(in_all - done) / static_cast<double>(done);
+    fmt::print(stderr, "{:.1f} of {:.1f} GB moved, about {:.0f} s left\n",
+               static_cast<double>(done) / 1e9, static_cast<double>(in_all) / 1e9, left);
+    return OkStatus();
+  }
+
+ private:
+  const SteadyClock::time_point begin_ = SteadyClock::now();
+  Mutex mutex_;
+  double printed_at_ = 0;
+};
+
+// The model's settings, divided as asked.
+Result<Settings> SettingsOfNewModel(const LastSave& save, const ReshardRequest& request) {
+  ASSIGN_OR_RETURN(Settings settings, ReadModelSettings(save.directory, save.manifest));
+  settings.output.model_dir = request.out;
+  settings.output.load = false;
+  settings.storage.row_dir = "";
+  settings.cluster.ps_per_host = 0;
+  settings.cluster.ps_endpoints.clear();
+  if (request.ps) settings.cluster.ps = *request.ps;
+  if (request.shards) settings.cluster.shards = *request.shards;
+  // A file of a plan is for its own number of shards.
+  if (request.strategy || request.ps || request.shards) settings.sharding.plan = "";
+  if (request.strategy) settings.sharding.strategy = *request.strategy;
+  if (request.plan) settings.sharding.plan = *request.plan;
+  settings.Complete();
+  RETURN_IF_ERROR(settings.Validate(/*reads_data=*/false));
+  if (settings.cluster.ps < 1) {
+    return UsageError("ckpt reshard needs --ps=N, the number of PS nodes of the new model");
+  }
+  if (AsksForPlanner(settings.sharding.plan)) {
+    return UsageError(
+        "ckpt reshard takes no --plan=auto: make a plan with rowhouse plan --plan=auto --out=FILE, "
+        "and give --plan=FILE");
+  }
+  return settings;
+}
+
+Result<JobSpec> JobOf(const Settings& settings, const LastSave& save) {
+  const Manifest& manifest = save.manifest;
+  JobSpec job;
+  job.model_id = manifest.model_id;
+  job.config_digest = manifest.config_digest;
+  job.shards_per_node = settings.cluster.shards;
+  job.tables = manifest.tables;
+  ASSIGN_OR_RETURN(
+      job.plan, PlanOf(settings, static_cast<uint32_t>(settings.cluster.ps), job.shards_per_node));
+  RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
+  job.is_load = true;
+  job.load.step = manifest.steps;
+  job.load.plan_digest = manifest.plan.digest();
+  job.load.shards = manifest.shards;
+  job.load.checkpoint = save.checkpoint;
+  return job;
+}
+
+// The digest of all rows: those that were cut anew, and those on the workers. "": the shards' files
+// were taken as they are.
+Result<std::string> DigestOfRows(const std::string& model_dir, const std::string& row_dir,
+                                 const JobSpec& job) {
+  RowsDigest digest;
+  for (uint32_t s = 0; s < job.plan.shards(); ++s) {
+    ASSIGN_OR_RETURN(const DirectoryState state, ReadState(ShardDirectory(row_dir, ShardId{s})));
+    if (state.rows_digest.empty()) return std::string();
+    ASSIGN_OR_RETURN(const RowsDigest of_shard, RowsDigest::FromHex(state.rows_digest));
+    digest.Merge(of_shard);
+  }
+  ASSIGN_OR_RETURN(const SavedRows saved, SavedRows::Open(model_dir));
+  RETURN_IF_ERROR(saved.ScanRowsOnWorkers([&](TableId id, RowId row,
+                                              std::span<const std::byte> record) -> Status {
+    const TableSpec& spec = job.tables[Raw(id)];
+    const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
+    const RecordLayout layout = LayoutOf(spec, *optimizer);
+    if (layout.trailer(record.data()).lsn == 0) return OkStatus();  // No step has touched it.
+    digest.Add(DigestedTable(spec.name, StateShapeOf(*optimizer)), row, 0, layout, record.data());
+    return OkStatus();
+  }));
+  return digest.hex();
+}
+
+Status WriteNewModel(const Settings& settings, const LastSave& save, const JobSpec& job,
+                     const std::string& row_dir) {
+  Manifest manifest = save.manifest;
+  manifest.plan = job.plan;
+  manifest.shards.clear();
+  for (uint32_t s = 0; s < job.plan.shards(); ++s) {
+    const std::string directory = ShardDirectory(row_dir, ShardId{s});
+    ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
+    manifest.shards.push_back(
+        {.shard = ShardId{s}, .host = HostName(), .directory = directory, .stamp = state.stamp});
+  }
+  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(save.directory, save.manifest));
+  ASSIGN_OR_RETURN(const SavedRows saved, SavedRows::Open(save.directory));
+  ASSIGN_OR_RETURN(const uint64_t on_workers, saved.BytesOnWorkers());
+  ASSIGN_OR_RETURN(const DatasetState data, ReadDatasetState(save.directory, save.manifest));
+  ASSIGN_OR_RETURN(const std::string curve, ReadCurve(save.directory, save.manifest));
+  return SaveModel(settings.output.model_dir, std::move(manifest),
+                   {.dense = dense,
+                    .dense_values = dense.size() - on_workers / sizeof(float),
+                    .config_yaml = WriteYamlText(settings),
+                    .data = data,
+                    .curve = curve});
+}
+
+// Nothing, or what a killed move left.
+Status CheckOut(const std::string& out, const std::string& model_dir) {
+  if (out.empty()) return UsageError("ckpt reshard needs --out=DIRECTORY for the new model");
+  if (HasManifest(out)) {
+    return UsageError("--out={} holds a model already; give another directory", out);
+  }
+  const Status outside = CheckOutsideModels(out, {model_dir});
+  return outside.ok() ? outside : UsageError("--out={}", outside.message());
+}
+
+}  // namespace
+
+Status Reshard(const Settings& model, const ReshardRequest& request) {
+  const std::string& model_dir = model.output.model_dir;
+  if (model_dir.empty()) {
+    return UsageError("ckpt reshard needs --model_dir=DIRECTORY of a saved model");
+  }
+  RETURN_IF_ERROR(CheckOut(request.out, model_dir));
+  ASSIGN_OR_RETURN(const auto reading, LockModelForReading(model_dir));
+  ASSIGN_OR_RETURN(const LastSave save, FindLastSave(model_dir, model.storage.row_dir, HostName()));
+  ASSIGN_OR_RETURN(const Settings settings, SettingsOfNewModel(save, request));
+  ASSIGN_OR_RETURN(const JobSpec job, JobOf(settings, save));
+  RETURN_IF_ERROR(MakeDirectoryDurably(request.out));
+  ASSIGN_OR_RETURN(const auto writing, LockModelForRun(request.out));
+
+  const std::string row_dir = settings.row_directory();
+  std::vector<ShardId> shards;
+  for (uint32_t s = 0; s < job.plan.shards(); ++s) shards.push_back(ShardId{s});
+  const auto begin = SteadyClock::now();
+  ProgressLines lines;
+  const ShardOpeningOptions options = {
+      .row_dir = row_dir,
+      .host = HostName(),
+      .environment = std::make_shared<StoreEnvironment>(
+          StoreEnvironmentOptions{.stores = job.plan.shards() + save.manifest.shards.size(),
+                                  .compression = settings.storage.store_compression}),
+      .on_progress = [&lines](uint64_t done, uint64_t all) { return lines(done, all); }};
+  RETURN_IF_ERROR(RouteRows(options, job, shards));
+  ASSIGN_OR_RETURN(const std::string digest, DigestOfRows(save.directory, row_dir, job));
+  const std::string& due = save.manifest.rows_digest;
+  if (!digest.empty() && !due.empty() && digest != due) {
+    return CorruptionError(
+        "the moved rows have digest {}, and those of the model had {}; nothing is made of them: "
+        "rowhouse ckpt verify --model_dir={} says what is damaged. Delete {}",
+        digest, due, model_dir, request.out);
+  }
+  RETURN_IF_ERROR(WriteNewModel(settings, save, job, row_dir));
+
+  uint64_t bytes = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(row_dir)) {
+    if (file.path().extension() == ".sst") bytes += file.file_size();
+  }
+  const double seconds = SecondsSince(begin);
+  Figures found;
+  found.json = {{"out", request.out}, {"shards", job.plan.shards()},
+                {"row_bytes", bytes}, {"seconds", seconds},
+                {"rows_digest", due}, {"is_digest_compared", !digest.empty() && !due.empty()}};
+  found.Say("{}: step {}, {} of {}, {:.2f} GB of rows in {:.1f} s; {}\n", request.out,
+            save.manifest.steps, Counted(job.plan.shards(), "shard"),
+            Counted(settings.cluster.ps, "PS node"), static_cast<double>(bytes) / 1e9, seconds,
+            digest.empty() ? "the files are those of the model"
+            : due.empty()  ? "the model was saved in mid-run, without a digest to compare"
+                           : "rows digest " + due + ", as before");
+  return DeliverFigures(request.json, found);
+}
+
+}  // namespace rowhouse

@@ -1,0 +1,103 @@
+// rowhouse ckpt reshard: a run goes on from the new model to the bits that it would have had.
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/testing/process.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Reshard : public testing::Test {
+ protected:
+  // The model in `model`, its rows beside it; always with two workers.
+  TrainResult TrainIn(const std::string& model, uint32_t ps,
+                      const std::vector<std::string>& flags) {
+    TrainRun run{.ranks = ps + 2,
+                 .flags = {"--arch_embedding_size=500-40-3-800", "--arch_sparse_feature_size=32",
+                           "--arch_mlp_bot=5-16-32", "--arch_mlp_top=16-1",
+                           "--num_indices_per_lookup=8", "--mini_batch_size=40", "--data_size=390",
+                           "--optimizer=adam", "--learning_rate=0.05", "--cache_ratio=0.1",
+                           "--ps=" + std::to_string(ps), "--model_dir=" + dir_ / model}};
+    run.flags.insert(run.flags.end(), flags.begin(), flags.end());
+    return Train(run);
+  }
+
+  ProcessResult Run(const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {ROWHOUSE_BINARY, "ckpt", "reshard"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return RunCommand({.arguments = arguments});
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(Reshard, ARunGoesOnUnderAnotherPlanToTheSameBits) {
+  const TrainResult begun = TrainIn("first", 2, {"--nepochs=2", "--shards=2"});
+  ASSERT_EQ(begun.exit_code, 0) << begun.Describe();
+  // Fewer and more shards, rows cut into columns, and joined again.
+  const ProcessResult wide = Run({"--model_dir=" + dir_ / "first", "--out=" + dir_ / "wide",
+                                  "--ps=3", "--shards=1", "--strategy=column_wise", "--json"});
+  ASSERT_EQ(wide.exit_code, 0) << wide.Describe();
+  const auto figures = nlohmann::json::parse(wide.out);
+  EXPECT_EQ(figures.at("shards"), 3);
+  EXPECT_EQ(figures.at("rows_digest"), begun.digest);
+  EXPECT_EQ(figures.at("is_digest_compared"), true);
+  const ProcessResult last = Run({"--model_dir=" + dir_ / "wide", "--out=" + dir_ / "last",
+                                  "--ps=1", "--strategy=row_wise_hashed"});
+  ASSERT_EQ(last.exit_code, 0) << last.Describe();
+  EXPECT_THAT(last.out, HasSubstr("rows digest " + begun.digest + ", as before"));
+
+  const ProcessResult verified = RunCommand(
+      {.arguments = {ROWHOUSE_BINARY, "ckpt", "verify", "--model_dir=" + dir_ / "wide"}});
+  EXPECT_EQ(verified.exit_code, 0) << verified.Describe();
+
+  const TrainResult due = TrainIn("first", 2, {"--nepochs=3", "--shards=2", "--load"});
+  ASSERT_EQ(due.exit_code, 0) << due.Describe();
+  const TrainResult wide_on =
+      TrainIn("wide", 3, {"--nepochs=3", "--shards=1", "--strategy=column_wise", "--load"});
+  ASSERT_EQ(wide_on.exit_code, 0) << wide_on.Describe();
+  EXPECT_EQ(wide_on.losses, due.losses);
+  EXPECT_EQ(wide_on.digest, due.digest);
+  const TrainResult last_on =
+      TrainIn("last", 1, {"--nepochs=3", "--strategy=row_wise_hashed", "--load"});
+  ASSERT_EQ(last_on.exit_code, 0) << last_on.Describe();
+  EXPECT_EQ(last_on.losses, due.losses);
+  EXPECT_EQ(last_on.digest, due.digest);
+}
+
+TEST_F(Reshard, WhatTheOperatorCanMendIsSaid) {
+  const TrainResult begun = TrainIn("model", 1, {});
+  ASSERT_EQ(begun.exit_code, 0) << begun.Describe();
+  const std::string model = "--model_dir=" + dir_ / "model";
+  std::filesystem::create_directory(dir_ / "full");
+  std::ofstream(dir_ / "full/thesis.tex") << "mine";
+  for (const auto& [flags, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{model}, "needs --out=DIRECTORY"},
+           {{"--out=" + dir_ / "new", "--ps=2"}, "needs --model_dir=DIRECTORY"},
+           {{"--model_dir=" + dir_ / "none", "--out=" + dir_ / "new", "--ps=2"}, "none"},
+           {{model, "--out=" + dir_ / "model", "--ps=2"}, "holds a model already"},
+           {{model, "--out=" + dir_ / "model/new", "--ps=2"}, "model"},
+           {{model, "--out=" + dir_ / "full", "--ps=2"}, "thesis.tex"},
+           {{model, "--out=" + dir_ / "new", "--ps=0"}, "--ps"},
+           {{model, "--out=" + dir_ / "new", "--ps=2", "--strategy=best"}, "best"},
+           {{model, "--out=" + dir_ / "new", "--ps=2", "--plan=none.json"}, "none.json"},
+           {{model, "--out=" + dir_ / "new", "--ps=2", "--plan=auto"},
+            "rowhouse plan --plan=auto"}}) {
+    const ProcessResult refused = Run(flags);
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    EXPECT_THAT(refused.err, HasSubstr(words)) << refused.Describe();
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "new/manifest.json"));
+  }
+  // Of a model that its rows are no longer those of.
+  std::filesystem::remove_all(dir_ / "model/rows/shard-0000/rows");
+  const ProcessResult gone = Run({model, "--out=" + dir_ / "new", "--ps=2"});
+  EXPECT_NE(gone.exit_code, 0);
+  EXPECT_THAT(gone.err, HasSubstr("shard-0000"));
+}
+
+}  // namespace
+}  // namespace rowhouse
