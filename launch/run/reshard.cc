@@ -5,11 +5,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <stop_token>
 #include <thread>
 
 #include "common/counted.h"
 #include "common/durable_file.h"
-#include "common/mutex.h"
 #include "launch/figures/figure_text.h"
 #include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
@@ -38,25 +39,31 @@ double SecondsSince(SteadyClock::time_point begin) {
   return std::chrono::duration<double>(SteadyClock::now() - begin).count();
 }
 
-// A line every ten seconds, with the time that is left.
+// Prints a line every ten seconds, with the time that is left, until it ends.
 class ProgressLines {
  public:
-  Status operator()(uint64_t done, uint64_t in_all) {
-    constexpr double kEverySeconds = 10;
-    MutexLock lock(mutex_);
-    const double seconds = SecondsSince(begin_);
-    if (seconds - printed_at_ < kEverySeconds || done == 0) return OkStatus();
-    printed_at_ = seconds;
-    const double left = seconds * static_cast<double>(in_all - done) / static_cast<double>(done);
-    fmt::print(stderr, "{:.1f} of {:.1f} GB moved, about {:.0f} s left\n",
-               static_cast<double>(done) / 1e9, static_cast<double>(in_all) / 1e9, left);
-    return OkStatus();
-  }
+  explicit ProgressLines(std::shared_ptr<const OpeningProgress> progress)
+      : progress_(std::move(progress)), thread_([this](std::stop_token stop) { Run(stop); }) {}
 
  private:
-  const SteadyClock::time_point begin_ = SteadyClock::now();
-  Mutex mutex_;
-  double printed_at_ = 0;
+  void Run(const std::stop_token& stop) const {
+    constexpr std::chrono::milliseconds kLook(100);
+    constexpr double kEverySeconds = 10;
+    const auto begin = SteadyClock::now();
+    for (double due = kEverySeconds; !stop.stop_requested(); std::this_thread::sleep_for(kLook)) {
+      const double seconds = SecondsSince(begin);
+      if (seconds < due) continue;
+      due += kEverySeconds;
+      const auto done = static_cast<double>(progress_->bytes_done());
+      const auto in_all = static_cast<double>(progress_->bytes_total());
+      if (done == 0 || done > in_all) continue;
+      fmt::print(stderr, "{:.1f} of {:.1f} GB moved, about {:.0f} s left\n", done / 1e9,
+                 in_all / 1e9, seconds * (in_all - done) / done);
+    }
+  }
+
+  const std::shared_ptr<const OpeningProgress> progress_;
+  std::jthread thread_;
 };
 
 // The model's settings, divided as asked.
@@ -181,15 +188,16 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
   std::vector<ShardId> shards;
   for (uint32_t s = 0; s < job.plan.shards(); ++s) shards.push_back(ShardId{s});
   const auto begin = SteadyClock::now();
-  ProgressLines lines;
   const ShardOpeningOptions options = {
       .row_dir = row_dir,
       .host = HostName(),
       .environment = std::make_shared<StoreEnvironment>(
           StoreEnvironmentOptions{.stores = job.plan.shards() + save.manifest.shards.size(),
-                                  .compression = settings.storage.store_compression}),
-      .on_progress = [&lines](uint64_t done, uint64_t all) { return lines(done, all); }};
-  RETURN_IF_ERROR(RouteRows(options, job, shards));
+                                  .compression = settings.storage.store_compression})};
+  {
+    const ProgressLines lines(options.progress);
+    RETURN_IF_ERROR(RouteRows(options, job, shards));
+  }
   ASSIGN_OR_RETURN(const std::string digest, DigestOfRows(save.directory, row_dir, job));
   const std::string& due = save.manifest.rows_digest;
   if (!digest.empty() && !due.empty() && digest != due) {

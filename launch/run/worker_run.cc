@@ -126,6 +126,7 @@ class WorkerRun {
  private:
   Status RunToTheEnd();
   Status Preview();
+  Status CheckMovedRows();
   Status Train();
   // Collective; all workers return the same.
   Status Profile(const std::function<Status()>& work, const std::string& phase);
@@ -268,6 +269,27 @@ Status WorkerRun::Preview() {
   RETURN_IF_ERROR(
       PrintData(trainer_.steps_per_epoch(), setup_.settings.data.mini_batch_size, data_));
   return PrintAllParameters("initial parameters (weights and bias):", job_.first_step());
+}
+
+// Rows that were moved for this run are those of the model, if both digests are known. Collective.
+Status WorkerRun::CheckMovedRows() {
+  Status same;
+  if (setup_.options.prints && job_.is_load) {
+    RowsDigest moved = run_.step->rows()->Digest();
+    bool is_known = RowsDigest::FromHex(run_.start.rows_digest).ok();
+    for (const ShardAddress& shard : links_.shards) {
+      const Result<RowsDigest> digest = RowsDigest::FromHex(shard.rows_digest);
+      is_known = is_known && digest.ok();
+      if (is_known) moved.Merge(digest.value());
+    }
+    if (is_known && moved.hex() != run_.start.rows_digest) {
+      same = CorruptionError(
+          "--load: the rows that were moved to the shards of this run have digest {}, and those of "
+          "the model had {}; rowhouse ckpt verify --model_dir={} says what is damaged",
+          moved.hex(), run_.start.rows_digest, setup_.settings.output.model_dir);
+    }
+  }
+  return Agree(setup_.workers, same, "comparing moved rows");
 }
 
 Status WorkerRun::Train() {
@@ -433,6 +455,7 @@ Status WorkerRun::Finish() {
 }
 
 Status WorkerRun::RunToTheEnd() {
+  RETURN_IF_ERROR(CheckMovedRows());
   RETURN_IF_ERROR(Preview());
   RETURN_IF_ERROR(Train());
   RETURN_IF_ERROR(SaveTrained());

@@ -13,6 +13,7 @@
 #include "ps/shard/memory_budget.h"
 #include "ps/shard/routed_rows.h"
 #include "ps/shard/shard_opening.h"
+#include "ps/store/directory_state.h"
 #include "ps/store/parallel_reads.h"
 #include "ps/store/row_store.h"
 
@@ -206,6 +207,7 @@ Result<OpenedShards> JobOpening::Open() {
   ASSIGN_OR_RETURN(std::vector<Rows> rows, OpenRows(shards, opened.environment));
   for (uint32_t k = 0; k < per_node; ++k) {
     const std::string directory = rows[k].store->directory();
+    const Result<DirectoryState> state = ReadState(directory);  // None of rows in memory.
     auto runner = std::make_unique<ShardRunner>(
         fmt::format("shard-{}", Raw(IdOf(k))), std::move(shards[k]), std::move(rows[k].store),
         std::move(rows[k].log), [&listener = shard_listener_, k] { return listener(k); }, clock_,
@@ -213,7 +215,10 @@ Result<OpenedShards> JobOpening::Open() {
     ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
     opened.runners.push_back(std::move(runner));
     opened.endpoints.push_back(
-        {.shard = Raw(IdOf(k)), .endpoint = endpoint, .directory = directory});
+        {.shard = Raw(IdOf(k)),
+         .endpoint = endpoint,
+         .directory = directory,
+         .rows_digest = job_.is_load && state.ok() ? state.value().rows_digest : ""});
   }
   return opened;
 }

@@ -173,7 +173,8 @@ Status TakeShards(const HelloReply& reply, size_t n, uint64_t incarnation, const
         .name = fmt::format("shard {} of {} at {}", shard.shard, node.name, endpoint),
         .incarnation = incarnation,
         .host = reply.host,
-        .directory = shard.directory};
+        .directory = shard.directory,
+        .rows_digest = shard.rows_digest};
   }
   return OkStatus();
 }

@@ -12,7 +12,8 @@ struct ShardAddress {
   std::string name;      // "shard 3 (PS node 1, rank 1 on host a, tcp://...)", for logs and errors
   uint64_t incarnation = 0;
   std::string host;
-  std::string directory;  // of its store on that host; "": rows are in memory
+  std::string directory;         // of its store on that host; "": rows are in memory
+  std::string rows_digest = {};  // of rows that were moved there for this job; "": not known
 };
 
 }  // namespace rowhouse
