@@ -57,7 +57,8 @@ class ShardWrittenRows {
     for (const TableSpec& spec : job.tables) {
       for (const Slice& slice : job.plan.slices(spec.id)) {
         if (slice.shard != shard) continue;
-        slices_.push_back({.slice = slice, .rows = WrittenRows(slice.rows(), kBytesOfSlice)});
+        slices_.push_back(
+            {.slice = slice, .rows = std::make_shared<WrittenRows>(slice.rows(), kBytesOfSlice)});
       }
     }
   }
@@ -73,7 +74,7 @@ class ShardWrittenRows {
         last_ = static_cast<size_t>(std::ranges::find_if(slices_, is_its) - slices_.begin());
       }
       CHECK_LT(last_, slices_.size());
-      slices_[last_].rows.Add(position - slices_[last_].slice.row_begin);
+      slices_[last_].rows->Add(position - slices_[last_].slice.row_begin);
     }
   }
 
@@ -84,7 +85,7 @@ class ShardWrittenRows {
       written.push_back({.table = part.slice.table,
                          .first_column = static_cast<uint16_t>(part.slice.column_begin),
                          .first_position = part.slice.row_begin,
-                         .rows = &part.rows});
+                         .rows = part.rows});
     }
     const Status saved = SaveWrittenRows(directory + kWrittenRowsFile, stamp, written);
     LOG_IF(WARNING, !saved.ok()) << "the next --load has to scan all rows of " << directory << ": "
@@ -97,7 +98,7 @@ class ShardWrittenRows {
 
   struct Part {
     Slice slice;
-    WrittenRows rows;
+    std::shared_ptr<WrittenRows> rows;
   };
   const JobSpec& job_;
   std::vector<Part> slices_;
