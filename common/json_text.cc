@@ -166,6 +166,12 @@ Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view wh
                          max);
 }
 
+Result<uint64_t> ReadFormatNumber(const nlohmann::json& value, std::string_view what) {
+  const Result<uint64_t> number = ReadJsonNumber(value, what, UINT64_MAX);
+  if (number.ok() && number.value() > 0) return number;
+  return CorruptionError("{} is {}; expected a positive whole number", what, ShownJson(value));
+}
+
 Result<nlohmann::json> ParseJson(std::string_view text) {
   bool is_too_deep = false;
   const auto keep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {

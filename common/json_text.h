@@ -33,6 +33,9 @@ std::string JsonLines(const nlohmann::ordered_json& object);
 // conversion turns -1, 1.5 and 2^32 into other numbers.
 Result<uint64_t> ReadJsonNumber(const nlohmann::json& value, std::string_view what, uint64_t max);
 
+// The number of a file's format: 1 or more. kCorruption, naming `what`, for anything else.
+Result<uint64_t> ReadFormatNumber(const nlohmann::json& value, std::string_view what);
+
 // The deepest nesting of lists and objects that is read. The library prints, copies and compares
 // values recursively, so that a text of brackets alone would overflow the stack.
 inline constexpr int kMaxJsonDepth = 32;

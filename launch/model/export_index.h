@@ -15,7 +15,7 @@
 namespace rowhouse {
 
 struct ExportIndex {
-  static constexpr int kFormatVersion = 2;  // 1 had no digests
+  static constexpr uint64_t kFormatVersion = 2;  // 1 had no digests
 
   // A file of the export.
   struct Matrix {

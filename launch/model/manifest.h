@@ -45,7 +45,7 @@ struct ModelFile {
 };
 
 struct Manifest {
-  static constexpr int kFormatVersion = 3;
+  static constexpr uint64_t kFormatVersion = 3;
 
   std::string model_id;
   std::string config_digest;        // of the settings of the first run; shards have the same

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/digest.h"
+#include "common/json_text.h"
 
 namespace rowhouse {
 namespace {
@@ -28,9 +29,10 @@ Status CheckSeal(std::string_view text) {
       "is not as it was written: the digest at its end is not that of its text; put back a copy");
 }
 
-Status CheckSealedVersion(const nlohmann::json& json, std::string_view text, int version,
+Status CheckSealedVersion(const nlohmann::json& json, std::string_view text, uint64_t version,
                           std::string_view older) {
-  const int found = json.at("format_version").get<int>();
+  ASSIGN_OR_RETURN(const uint64_t found,
+                   ReadFormatNumber(json.at("format_version"), "format_version"));
   const bool is_sealed = text.find(kKey) != text.npos;
   if (is_sealed || found == version) RETURN_IF_ERROR(CheckSeal(text));
   if (found > version) {

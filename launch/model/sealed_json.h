@@ -17,10 +17,11 @@ std::string SealJson(std::string_view text);
 Status CheckSeal(std::string_view text);
 
 // OK if `text`, whose value is `json`, is sealed and has this "format_version". kCorruption if the
-// seal is wrong, in any version, or if this version has none. Else kUsage for another version;
+// seal is wrong, in any version, or if this version has none, or if the version is no positive
+// whole number. Else kUsage for another version;
 // `older` ends the sentence for an earlier one: "without digests of its files; export again".
 // Throws nlohmann's exception if there is no version.
-Status CheckSealedVersion(const nlohmann::json& json, std::string_view text, int version,
+Status CheckSealedVersion(const nlohmann::json& json, std::string_view text, uint64_t version,
                           std::string_view older);
 
 }  // namespace rowhouse

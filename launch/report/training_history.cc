@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr uint64_t kFormat = 1;
+
 double ToDouble(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -89,7 +91,7 @@ std::string TrainingHistory::ToJsonText() const {
     return list_of(one.step, one.samples, one.auc, one.logloss, one.accuracy,
                    fmt::format("{:016x}", one.data_digest));
   };
-  return DumpJson(Json{{"format", 1},
+  return DumpJson(Json{{"format", kFormat},
                        {"runs", ListAsJson(runs, of_run)},
                        {"curve", ListAsJson(curve, of_point)},
                        {"evaluations", ListAsJson(evaluations, of_evaluation)}}) +
@@ -99,6 +101,11 @@ std::string TrainingHistory::ToJsonText() const {
 Result<TrainingHistory> TrainingHistory::FromJsonText(const std::string& text) {
   ASSIGN_OR_RETURN(const Json json, ParseJson(text));
   try {
+    ASSIGN_OR_RETURN(const uint64_t format, ReadFormatNumber(json.at("format"), "format"));
+    if (format != kFormat) {
+      return UsageError("format {} is newer than this program, which reads up to {}", format,
+                        kFormat);
+    }
     return Parse(json);
   } catch (const Json::exception& error) {
     return CorruptionError("no learning curve: {}", error.what());

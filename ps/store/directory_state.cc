@@ -30,15 +30,14 @@ Result<json> ReadJson(const std::string& path, uint64_t expected) {
   if (!parsed.ok()) return parsed.status().Annotate(path);
   json document = std::move(parsed).value();
   if (!document.is_object()) return CorruptionError("{}: not a JSON object", path);
-  const auto format = document.find("format");
-  if (format == document.end() || !format->is_number_unsigned()) {
-    return CorruptionError("{}: no format number", path);
-  }
-  if (*format != expected) {
+  if (!document.contains("format")) return CorruptionError("{}: no format number", path);
+  const Result<uint64_t> format = ReadFormatNumber(document["format"], "format");
+  if (!format.ok()) return format.status().Annotate(path);
+  if (format.value() != expected) {
     return UsageError(
         "{} has format {}, and this program reads format {}. Use the program that wrote it, or "
         "train anew with --overwrite",
-        path, format->get<uint64_t>(), expected);
+        path, format.value(), expected);
   }
   return document;
 }

@@ -68,10 +68,18 @@ TEST(ExportIndex, OfAnotherDirectoryOrAProgramToComeIsRefusedInWords) {
   EXPECT_EQ(none.code(), StatusCode::kUsage);
   EXPECT_THAT(none.message(), HasSubstr("holds no export"));
   ASSERT_OK(WriteExportIndex(dir.path(), Sample()));
-  std::string text = TextOf(dir / "export.json");
-  text.replace(text.find("\"format_version\": 2"), 19, "\"format_version\": 3");
-  WriteSealed(dir / "export.json", text);
-  EXPECT_THAT(ReadExportIndex(dir.path()).status().message(), HasSubstr("newer than this program"));
+  const std::string good = TextOf(dir / "export.json");
+  const auto refusal_of = [&](const std::string& version) {
+    std::string text = good;
+    text.replace(text.find("\"format_version\": 2"), 19, "\"format_version\": " + version);
+    WriteSealed(dir / "export.json", text);
+    return ReadExportIndex(dir.path()).status().message();
+  };
+  EXPECT_THAT(refusal_of("3"), HasSubstr("newer than this program"));
+  for (const char* version : {"-1", "0", "2.9", "4294967298"}) {
+    EXPECT_THAT(refusal_of(version),
+                testing::AllOf(HasSubstr(dir / "export.json"), HasSubstr(version)));
+  }
 }
 
 TEST(ExportIndex, DamageIsCorruptionAndNeverACrash) {

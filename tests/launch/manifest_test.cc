@@ -212,6 +212,19 @@ TEST(Manifest, OfAnEarlierVersionIsRefused) {
   }
 }
 
+TEST(Manifest, AVersionThatIsNoPositiveWholeNumberIsRefusedWithItsValue) {
+  const TempDir dir;
+  ASSERT_OK(SaveModel(dir.path(), Example(), {.dense = kDense}));
+  auto json = nlohmann::json::parse(ReadFile(dir / "manifest.json").value());
+  for (const char* value : {"-1", "0", "3.9", "4294967299"}) {
+    json["format_version"] = nlohmann::json::parse(value);
+    WriteSealedManifest(dir / "manifest.json", json);
+    EXPECT_THAT(
+        ReadManifest(dir.path()).status().message(),
+        testing::AllOf(testing::HasSubstr(dir / "manifest.json"), testing::HasSubstr(value)));
+  }
+}
+
 TEST(Manifest, ADenseFileElsewhereIsNeitherReadNorDeleted) {
   const TempDir dir;
   const std::string model = dir / "model";

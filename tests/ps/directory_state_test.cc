@@ -72,7 +72,10 @@ TEST(DirectoryState, StrangeBytesAreCorruptionThatNamesFileAndField) {
   expect(R"({"format": 1, "sta)", "is no JSON");
   expect("[1]", "not a JSON object");
   expect("{}", "no format number");
-  expect(R"({"format": "1"})", "no format number");
+  for (const char* format : {"\"1\"", "-1", "0", "2.9", "4294967298"}) {
+    EXPECT_THAT(read(fmt::format("{{\"format\": {}}}", format)),
+                testing::AllOf(testing::HasSubstr("STATE.json"), testing::HasSubstr(format)));
+  }
   expect(R"({"format": 2, "step": 1})", "\"state\" is missing or not a text");
   expect(R"({"format": 2, "state": 1, "step": 1})", "\"state\" is missing or not a text");
   expect(R"({"format": 2, "state": "clean", "step": -1})",

@@ -335,9 +335,15 @@ TEST_F(DamageTest, DescriptionsThatAreNoneAreRefusedInWords) {
   };
   EXPECT_THAT(error_of(""), testing::HasSubstr("data.json: is no JSON"));
   EXPECT_THAT(error_of("{}"), testing::HasSubstr("does not describe data"));
-  std::string newer = good;
-  newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 2");
-  EXPECT_THAT(error_of(newer), testing::HasSubstr("this program reads version 1"));
+  const auto error_of_version = [&](const std::string& version) {
+    std::string other = good;
+    return error_of(other.replace(other.find("\"version\": 1"), 12, "\"version\": " + version));
+  };
+  EXPECT_THAT(error_of_version("2"), testing::HasSubstr("this program reads version 1"));
+  for (const char* version : {"-1", "0", "1.9", "4294967297"}) {
+    EXPECT_THAT(error_of_version(version),
+                testing::AllOf(testing::HasSubstr("data.json"), testing::HasSubstr(version)));
+  }
   std::string fewer = good;
   fewer.replace(fewer.find("\"samples\": 30"), 13, "\"samples\": 31");
   EXPECT_THAT(error_of(fewer), testing::HasSubstr("says 31 samples, and its blocks have 30"));

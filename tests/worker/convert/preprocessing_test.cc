@@ -175,7 +175,8 @@ TEST(Preprocessing, SaysWhatIsMissingOrWrong) {
   EXPECT_THAT(unknown.message(), testing::HasSubstr("log1p"));
   std::ofstream(directory / "preprocessing.json") << "{\"format_version\": 99}";
   EXPECT_EQ(Preprocessing::Open(directory.path()).status().code(), StatusCode::kUsage);
-  for (const char* text : {"", "[]", "{}", "{\"format_version\": 1}", "{\"format_version\": -1}"}) {
+  for (const char* text : {"", "[]", "{}", "{\"format_version\": 1}", "{\"format_version\": -1}",
+                           "{\"format_version\": 0}", "{\"format_version\": 1.9}"}) {
     std::ofstream(directory / "preprocessing.json") << text;
     EXPECT_EQ(Preprocessing::Open(directory.path()).status().code(), StatusCode::kCorruption)
         << text;

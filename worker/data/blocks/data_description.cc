@@ -109,7 +109,7 @@ Result<DataDescription> ReadValue(const json& value) {
       !value.contains("version")) {
     return UsageError("does not describe data: \"format\" is not \"{}\"", kFormat);
   }
-  ASSIGN_OR_RETURN(const uint64_t version, ReadJsonNumber(value["version"], "version", UINT64_MAX));
+  ASSIGN_OR_RETURN(const uint64_t version, ReadFormatNumber(value["version"], "version"));
   if (version != kDataVersion) {
     return UsageError("has version {} of the format, and this program reads version {}", version,
                       kDataVersion);

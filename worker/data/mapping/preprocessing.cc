@@ -318,7 +318,7 @@ class PreprocessingOfFiles final : public Preprocessing {
       return CorruptionError("it is no preprocessing");
     }
     ASSIGN_OR_RETURN(const uint64_t version,
-                     ReadJsonNumber(object["format_version"], "format_version", 1u << 30));
+                     ReadFormatNumber(object["format_version"], "format_version"));
     if (version > kFormatVersion) {
       return UsageError("the preprocessing is of version {} and this program reads up to {}",
                         version, kFormatVersion);
