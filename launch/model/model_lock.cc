@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kPoll{50};
 
+double InSeconds(std::chrono::milliseconds wait) {
+  return std::chrono::duration<double>(wait).count();
+}
 std::string LockFile(const std::string& model_dir) { return model_dir + "/run.lock"; }
 std::string ManifestOf(const std::string& directory) { return directory + "/manifest.json"; }
 
@@ -96,12 +99,11 @@ Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir,
   }
   const auto take = [&path] { return FileLock::Exclusive(path, /*makes_file=*/true); };
   Result<std::unique_ptr<FileLock>> lock = take();
-  // Who may share the lock meets readers alone.
-  const auto is_read = [&] {
-    return lock.status().code() == StatusCode::kUnavailable && FileLock::Shared(path).ok();
-  };
+  const auto is_held = [&] { return lock.status().code() == StatusCode::kUnavailable; };
+  LOG_IF(WARNING, is_held()) << CleanText(fmt::format("{} is locked ({}); waiting for at most {} s",
+                                                      path, HolderOf(model_dir), InSeconds(wait)));
   const auto deadline = std::chrono::steady_clock::now() + wait;
-  while (is_read() && std::chrono::steady_clock::now() < deadline) {
+  while (is_held() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kPoll);
     lock = take();
   }
@@ -117,11 +119,11 @@ Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir,
         "written, or remove it if no run is at work",
         lock.status().message(), path);
   }
-  if (is_read()) {
+  if (FileLock::Shared(path).ok()) {  // Who may share the lock meets readers alone.
     return UsageError(
         "the model in {} is being read (by predict, eval, ckpt or plan --measured), and was for "
         "{} s; wait until that has ended, or give another --model_dir",
-        model_dir, std::chrono::duration<double>(wait).count());
+        model_dir, InSeconds(wait));
   }
   return InUseByRun(model_dir);
 }

@@ -20,15 +20,16 @@
 
 namespace rowhouse {
 
-// How long a run waits for those who read the save that it goes on from.
-inline constexpr std::chrono::milliseconds kWaitForReaders{5000};
+// How long a run waits for others to end: who reads the save that it goes on from, or a run that
+// was killed, whose processes hold the lock until the system has taken their memory away.
+inline constexpr std::chrono::milliseconds kWaitForOthers{10000};
 
 // For a run that writes into `model_dir`, from before it changes anything to its end. kUsage: if
-// another run is at work, naming it as far as it is known, or a reader that does not end within
-// `wait`; if the lock cannot be taken; or if the directory holds files, but no model, and no run
-// has been at work in it: they are somebody's own. Null if it is not there.
+// another run, named as far as it is known, or a reader does not end within `wait`; if the lock
+// cannot be taken; or if the directory holds files, but no model, and no run has been at work in
+// it: they are somebody's own. Null if it is not there.
 Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir,
-                                                  std::chrono::milliseconds wait = kWaitForReaders);
+                                                  std::chrono::milliseconds wait = kWaitForOthers);
 
 // For who reads the save in `model_dir` itself. kUsage as above if a run is at work. Null if
 // there is no lock file, as no run has been here, or, with a warning, if it cannot be locked.

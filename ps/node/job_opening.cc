@@ -14,6 +14,7 @@
 #include "ps/shard/routed_rows.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/in_use.h"
 #include "ps/store/parallel_reads.h"
 #include "ps/store/row_store.h"
 
@@ -141,7 +142,8 @@ Status JobOpening::MoveRows(const std::shared_ptr<StoreEnvironment>& environment
   for (uint32_t k = 0; k < job_.shards_per_node; ++k) {
     if (!IsWhereItWasSaved(options, job_, IdOf(k))) moved.push_back(IdOf(k));
   }
-  return moved.empty() ? OkStatus() : RouteRows(options, job_, moved);
+  if (moved.empty()) return OkStatus();
+  return OnceNotInUse([&] { return RouteRows(options, job_, moved); });
 }
 
 Result<JobOpening::Rows> JobOpening::OpenRowsOf(

@@ -8,6 +8,7 @@
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/in_use.h"
 #include "ps/store/replaced_rows.h"
 
 namespace rowhouse {
@@ -248,7 +249,8 @@ bool IsWhereItWasSaved(const ShardOpeningOptions& options, const JobSpec& job, S
 
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
                                                    const JobSpec& job, ShardId shard) {
-  return Opening(options, job, shard).Open();
+  // What was read before another process ended may not be so any more: all is looked at again.
+  return OnceNotInUse([&] { return Opening(options, job, shard).Open(); });
 }
 
 }  // namespace rowhouse

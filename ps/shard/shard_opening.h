@@ -45,6 +45,7 @@ std::string RowsDirectory(const std::string& shard_directory);
 // that was copied or moved. Others are routed (routed_rows.h). Requires job.is_load.
 bool IsWhereItWasSaved(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard);
 
+// Waits ten seconds for another process that has the rows open; then kUsage.
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
                                                    const JobSpec& job, ShardId shard);
 

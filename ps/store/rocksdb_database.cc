@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ps/store/in_use.h"
 #include "ps/store/rocksdb_options.h"
 
 namespace rowhouse {
@@ -18,9 +19,9 @@ bool Mentions(const rocksdb::Status& status, std::string_view text) {
 
 Status InUse(const std::string& path) {
   return UsageError(
-      "row directory {} is in use by another process (its LOCK is held); wait until that has "
-      "ended, or give another --row_dir",
-      path);
+      "row directory {} {} (its LOCK is held); wait until that has ended, or give another "
+      "--row_dir",
+      path, kInUseByAnother);
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ TEST_F(LastSaveTest, ARunHasTheModelAloneAndReadersShareIt) {
     const auto run = LockModelForRun(model_);
     ASSERT_OK(run);
     for (const Status& status :
-         {LockModelForRun(model_).status(), LockModelForReading(model_).status()}) {
+         {LockModelForRun(model_, 100ms).status(), LockModelForReading(model_).status()}) {
       EXPECT_EQ(status.code(), StatusCode::kUsage);
       EXPECT_THAT(status.message(),
                   testing::HasSubstr("a run is at work on the model in " + model_ + " (process " +
