@@ -4,6 +4,7 @@
 # See --help.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
+source "$here/launch/on_hosts.sh"
 
 usage() {
   cat <<'END'
@@ -21,8 +22,14 @@ settings, are checked before anything starts; each error is printed with its hos
 then 2. The run prints at its start which host has which PS nodes. PS nodes listen on free ports, to
 which every host connects before training: firewalls must allow that.
 
+  --max_restarts=N      a run that fails is started again from its last save, N times at most (0); give
+                        --model_dir on storage that this host sees, and --save_every
+  --allow_fewer_hosts   then without hosts that do not answer: the others get their ranks. Otherwise
+                        they are waited for
+
   LAUNCH_AGENT   the program that starts a command on a host, called with host and command (ssh)
   HOST_DEADLINE  the longest wait for a host's answer, in seconds (20)
+  HOST_RETURN_DEADLINE  the longest wait for a host to come back before a restart, in seconds (600)
 END
 }
 
@@ -42,6 +49,14 @@ done
 (($# >= 2)) || { usage >&2; exit 2; }
 hostfile="$1" config="$2"
 shift 2
+restarts=()
+for argument in "$@"; do
+  shift
+  case "$argument" in
+    --max_restarts=* | --allow_fewer_hosts) restarts+=("$argument") ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
 for file in "$hostfile" "$config"; do
   [[ -f "$file" && -r "$file" ]] || refuse "$file: no such file, or not readable"
 done
@@ -81,20 +96,6 @@ for argument in "$@"; do
 done
 
 # ---- Every host ---------------------------------------------------------------------------------
-
-agent=(ssh -o BatchMode=yes -o ConnectTimeout=10)
-[[ -z "${LAUNCH_AGENT-}" ]] || read -ra agent <<<"$LAUNCH_AGENT"
-deadline="${HOST_DEADLINE:-20}"
-
-# Runs a command on a host; on this one as it is, because mpirun does so too.
-on() {
-  local host="$1" command="$2"
-  if [[ "$host" == localhost || "$host" == "$(hostname)" || "$host" == "$(hostname -s)" ]]; then
-    bash -c "$command" </dev/null
-  else
-    timeout "$deadline" "${agent[@]}" "$host" "$command" </dev/null
-  fi
-}
 
 # Says "came", "entered", "CHECKSUM  PATH" of each file, "version TEXT", "orted PATH", "data BYTES";
 # nothing of what is not there.
@@ -164,4 +165,4 @@ if [[ "$interface" == */* || "$interface" == *[a-z]* ]]; then
   arguments+=(--mca btl_tcp_if_include "$interface")
 fi
 rm -rf "$answers"
-exec "$here/launch/mpirun.sh" "${arguments[@]}" "$binary" train --config="$config" "$@"
+exec "$here/launch/mpirun.sh" "${restarts[@]}" "${arguments[@]}" "$binary" train --config="$config" "$@"

@@ -4,8 +4,13 @@
 # `rowhouse` is the one on the PATH, or else the one that this tree built or that was installed. The first
 # Ctrl-C or SIGTERM ends the run after its step and saves it, a second one kills it. Plain mpirun works
 # too, but kills all ranks a second after Ctrl-C or SIGTERM, too soon for a save.
+#   --max_restarts=N      a run that fails is started again from its last save, N times at most (0)
+#   --allow_fewer_hosts   then without hosts of --hostfile that do not answer
+# Exit codes: those of rowhouse; 75: saved and stopped by SIGUSR2, as a scheduler asks; 137: killed.
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/find_rowhouse.sh"
+source "$here/launch/restarts.sh"
+take_restart_flags "$@"
 
 # PS ranks and workers are more processes than a small machine has cores, and mostly wait.
 arguments=(--oversubscribe)
@@ -52,8 +57,6 @@ only_news() {
   done
   printf '%s' "$box"
 }
-exec {news}> >(only_news >&2)
-news_pid=$!
 
 # Whether the ranks on this host, mpirun's children, take SIGUSR2 (bit 11 of the mask) by now: before,
 # it would kill them. Where there are none, as long as starting takes.
@@ -69,12 +72,14 @@ ranks_listen() {
   "$found" || ((SECONDS >= 5))
 }
 
+saved_and_stopped=75  # EX_TEMPFAIL: the same command with --load goes on
 mpirun_pid=
 was_asked=false
 was_interrupted=false
+is_preempted=false
 ask_to_stop() {  # signal for the ranks, its name
   was_interrupted=true
-  [[ -n "$mpirun_pid" ]] || exit 143  # Nothing was started.
+  [[ -n "$mpirun_pid" ]] || exit "$([[ "$2" == SIGUSR2 ]] && echo "$saved_and_stopped" || echo 143)"  # None runs.
   if "$was_asked"; then
     echo "mpirun.sh: $2 again: the run ends at once" >&2
     kill -TERM "$mpirun_pid" 2>/dev/null || true
@@ -98,28 +103,44 @@ ask_to_stop() {  # signal for the ranks, its name
 trap 'ask_to_stop USR1 Ctrl-C' INT
 trap 'ask_to_stop USR2 SIGTERM' TERM
 trap 'ask_to_stop USR2 SIGHUP' HUP
-trap 'ask_to_stop USR2 SIGUSR2' USR2
+trap 'is_preempted=true; ask_to_stop USR2 SIGUSR2' USR2
 
-# Not of this process group, or Ctrl-C would reach mpirun as well; ended if this script is killed.
-setsid setpriv --pdeathsig TERM mpirun "${arguments[@]}" "$@" <&0 2>&"$news" &
-mpirun_pid=$!
-exec {news}>&-
+run_once() {  # sets status
+  exec {news}> >(only_news >&2)
+  local news_pid=$! i
+  SECONDS=0
+  # Not of this process group, or Ctrl-C would reach mpirun as well; ended if this script is killed.
+  setsid setpriv --pdeathsig TERM mpirun "${arguments[@]}" "${command[@]}" <&0 2>&"$news" &
+  mpirun_pid=$!
+  exec {news}>&-
 
-# A trap ends `wait` with a number of its own.
+  # A trap ends `wait` with a number of its own.
+  while true; do
+    was_interrupted=false
+    status=0
+    wait "$mpirun_pid" || status=$?
+    "$was_interrupted" || break
+  done
+  mpirun_pid=
+  # What it said at last; a server that still ends has stderr open, so not for long.
+  for ((i = 0; i < 20; ++i)); do
+    kill -0 "$news_pid" 2>/dev/null || break
+    sleep 0.05
+  done
+}
+
+prepare_restarts
+((max_restarts == 0)) || arguments+=(-x ROWHOUSE_RESTARTS)
 while true; do
-  was_interrupted=false
-  status=0
-  wait "$mpirun_pid" || status=$?
-  "$was_interrupted" || break
+  run_once
+  "$was_asked" || ((status == 0 || status == 2)) || ! plan_restart "$status" || continue
+  break
 done
-# What it said at last; a server that still ends has stderr open, so not for long.
-for ((i = 0; i < 20; ++i)); do
-  kill -0 "$news_pid" 2>/dev/null || break
-  sleep 0.05
-done
-if ((status > 128)) && ! "$was_asked"; then
+((max_restarts == 0)) || rm -f "$model_dir/steps_done"
+if ((status > 128 && max_restarts == 0)) && ! "$was_asked"; then
   signal=$((status - 128))
   echo "mpirun.sh: a process of the run was ended by signal $signal ($(kill -l "$signal")), and the run with it;" \
     "9 is often the kernel's, for want of memory (dmesg says so). What it had not saved is lost" >&2
 fi
+! "$is_preempted" || ((status != 0)) || status=$saved_and_stopped
 exit "$status"

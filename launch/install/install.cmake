@@ -19,7 +19,8 @@ install(TARGETS rowhouse-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONA
 install(PROGRAMS launch/mpirun.sh launch/cluster.sh DESTINATION ${SHARE}/launch)
 install(PROGRAMS launch/experiments/compression.sh launch/experiments/beyond_memory.sh
         DESTINATION ${SHARE}/launch/experiments)
-install(FILES launch/find_rowhouse.sh DESTINATION ${SHARE}/launch)
+install(FILES launch/find_rowhouse.sh launch/on_hosts.sh launch/restarts.sh
+        DESTINATION ${SHARE}/launch)
 install(DIRECTORY configs DESTINATION ${SHARE} FILES_MATCHING PATTERN "*.yaml" PATTERN "*.flags")
 
 file(RELATIVE_PATH TO_SHARE ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/rowhouse)

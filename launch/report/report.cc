@@ -25,6 +25,7 @@ JSON_HAS_MEMBERS(RunReport::CurvePoint, step, epoch, loss, accuracy, samples_per
 JSON_HAS_MEMBERS(RunReport::Totals, first_step, steps, samples, seconds, samples_per_second,
                  test_auc_ceiling, was_stopped, median_step_ms, wire_bytes_per_step);
 JSON_HAS_MEMBERS(RunReport::Checkpoints, made, without_room, seconds, longest_seconds, last_bytes);
+JSON_HAS_MEMBERS(RunReport::Restart, why, reached_step, from_step, steps_repeated, seconds_lost);
 JSON_HAS_MEMBERS(RunReport::Rows, digest, count);
 
 namespace {
@@ -211,6 +212,7 @@ OrderedJson ReportToJson(const RunReport& report) {
           {"phases", PhasesToJson(report.phases)},
           {"step_phases", StepPhasesToJson(report.phases.steps)},
           {"checkpoints", FigureOrNull(report.checkpoints)},
+          {"restarts", report.restarts},
           {"rows", report.rows},
           {"workers", report.workers},
           {"sharding", ShardingToJson(report.settings, report.sharding)},

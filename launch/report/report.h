@@ -2,9 +2,9 @@
 // it.
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
-// versions, runs [...], curve [...], evaluations [...], totals, phases, checkpoints, rows,
-// sharding, shards [...], table_loads [...], memory_plan,
-// prediction. An unknown figure is null, never 0.
+// versions, runs [...], curve [...], evaluations [...], totals, phases, checkpoints, restarts
+// [...], rows, sharding, shards [...], table_loads [...], memory_plan, prediction. An unknown
+// figure is null, never 0.
 //   runs, curve, evaluations: of all runs of the model, the last one being the report's; all else
 //     is of this run. Its points are those after totals.first_step
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
@@ -107,6 +107,14 @@ struct RunReport {
     double longest_seconds = 0.0;  // the longest of these times
     uint64_t last_bytes = 0;       // of the last one's files of rows, most of them links
   };
+  // By launch/mpirun.sh, after a failure of the run.
+  struct Restart {
+    std::string why;              // "a process of the run was ended by signal 9 (KILL)"
+    uint64_t reached_step = 0;    // done when it failed
+    uint64_t from_step = 0;       // it went on from there
+    uint64_t steps_repeated = 0;  // those between
+    double seconds_lost = 0.0;    // from the last step before it to when training began again
+  };
   struct Rows {
     std::string digest;  // "rows digest"
     uint64_t count = 0;  // that exist
@@ -167,6 +175,7 @@ struct RunReport {
   Totals totals;
   Phases phases;
   std::optional<Checkpoints> checkpoints;  // none without --save_every
+  std::vector<Restart> restarts;           // of this command, in order
   Rows rows;
   std::vector<Worker> workers;  // by rank
   Sharding sharding;

@@ -238,6 +238,7 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.phases = outcome.phases;
   report.phases.steps = summary.phases;
   report.checkpoints = outcome.checkpoints;
+  report.restarts = outcome.restarts;
   report.table_loads = TableLoadsOf(job, outcome.rows.stats);
   report.memory_plan = outcome.memory_plan;
   report.prediction = outcome.prediction;

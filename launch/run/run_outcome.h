@@ -69,7 +69,8 @@ struct RunOutcome {
   std::vector<ShardTimes> training_times;  // by shard, of training alone; empty: not known
   RunReport::Phases phases;
   std::optional<RunReport::Checkpoints> checkpoints;  // none without --save_every
-  std::optional<NodePlan> memory_plan;                // launch/run/prepared_run.h
+  std::vector<RunReport::Restart> restarts;
+  std::optional<NodePlan> memory_plan;  // launch/run/prepared_run.h
   std::optional<RunPrediction> prediction;
   std::optional<PlanPromise> promise;  // of --plan=auto
 };

@@ -18,6 +18,7 @@
 #include "launch/run/debug_print.h"
 #include "launch/run/id_recording.h"
 #include "launch/run/prepared_run.h"
+#include "launch/run/restarts.h"
 #include "launch/run/run_outcome.h"
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
@@ -165,6 +166,7 @@ class WorkerRun {
   const std::unique_ptr<LrPolicy> lr_policy_;
   Trainer trainer_;
   Checkpoints checkpoints_;
+  std::unique_ptr<Restarts> restarts_;  // on the worker that prints, if the run may be restarted
   IdRecording recording_;
   RunProfiler profiler_;
 
@@ -220,8 +222,10 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
                  .dialer = *links_.dialer,
                  .workers = setup.workers,
                  .clock = setup.clock}) {
-  trainer_.set_after_step(
-      [this](uint64_t steps, bool* is_agreed) { return checkpoints_.AfterStep(steps, is_agreed); });
+  trainer_.set_after_step([this](uint64_t steps, bool* is_agreed) {
+    if (restarts_ != nullptr) restarts_->AfterStep(steps);
+    return checkpoints_.AfterStep(steps, is_agreed);
+  });
   if (recording_.is_on()) {
     trainer_.set_on_samples(
         [this](uint64_t step, const Batch& samples) { recording_.OnSamples(step, samples); });
@@ -294,6 +298,9 @@ Status WorkerRun::CheckMovedRows() {
 
 Status WorkerRun::Train() {
   phases_.start = SecondsSince(began_, setup_.clock);
+  if (setup_.options.prints) {
+    restarts_ = Restarts::Begin(setup_.settings.output.model_dir, job_.first_step());
+  }
   bool is_everybodys = false;
   const Status ready = checkpoints_.Start(&is_everybodys);
   if (!ready.ok()) return Fail(ready, is_everybodys);
@@ -424,10 +431,13 @@ Status WorkerRun::ReportOutcome() {
       .training_times = training_times_.by_shard(),
       .phases = phases_,
       .checkpoints = checkpoints_.is_on() ? std::optional(checkpoints_.figures()) : std::nullopt,
+      .restarts = restarts_ == nullptr ? std::vector<RunReport::Restart>() : restarts_->before(),
       .memory_plan = std::move(memory_plan_),
       .prediction = PredictionOf(settings, setup_.options, job_, links_.shards, summary_),
       .promise = run_.start.promise};
-  const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load;
+  // One that was killed after its last step has its report to write.
+  const bool is_restart = restarts_ != nullptr && !restarts_->before().empty();
+  const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load || is_restart;
   if (!has_trained) {
     fmt::print(
         "nothing was left to train: the model was at step {} of {} already; more --nepochs go on, "
@@ -443,7 +453,9 @@ Status WorkerRun::ReportOutcome() {
   const Status profiled = AsFaultOfTheWorld(profiler_.Write());
   if (reported.ok()) reported = profiled;
   progress_.ClearLine();
-  PrintClean("{}{}{}", checkpoints_.SummaryText(), recording_.SummaryText(), profiler_.Text());
+  PrintClean("{}{}{}{}", checkpoints_.SummaryText(),
+             restarts_ == nullptr ? "" : restarts_->SummaryText(), recording_.SummaryText(),
+             profiler_.Text());
   if (evaluation_.samples > 0) fmt::print("{}", progress_.WarningOfOverfitting(evaluation_));
   PrintOutcome(settings, outcome, report);
   return reported;

@@ -45,12 +45,16 @@ class Hosts : public testing::Test {
   // launch/cluster.sh as an operator on host `from` says it; `path` goes before PATH.
   ProcessResult Cluster(const std::string& hostfile, const std::vector<std::string>& flags,
                         const std::string& from = "alpha", const std::string& path = "/usr/bin") {
+    return RunCommand(ClusterCommand(hostfile, flags, from, path));
+  }
+  Command ClusterCommand(const std::string& hostfile, const std::vector<std::string>& flags,
+                         const std::string& from = "alpha", const std::string& path = "/usr/bin") {
     std::ofstream(dir_ / "hosts") << hostfile;
-    return hosts_.RunOn(from,
-                        fmt::format("cd {0}; PATH={1}:$PATH {2}/launch/cluster.sh hosts "
-                                    "config.yaml {3}",
-                                    dir_.path(), path, ROWHOUSE_SOURCE_DIR, fmt::join(flags, " ")),
-                        {{"LAUNCH_AGENT", hosts_.agent()}});
+    return hosts_.CommandOn(
+        from,
+        fmt::format("cd {0}; PATH={1}:$PATH {2}/launch/cluster.sh hosts config.yaml {3}",
+                    dir_.path(), path, ROWHOUSE_SOURCE_DIR, fmt::join(flags, " ")),
+        {{"LAUNCH_AGENT", hosts_.agent()}});
   }
 
   // An interface `out` of each host, up and with an address, from which no other host is reached:
@@ -279,6 +283,33 @@ TEST(ClusterScript, AHostFileWithWindowsLinesIsRefusedInWords) {
   EXPECT_EQ(result.exit_code, 2) << result.Describe();
   EXPECT_THAT(result.err, AllOf(HasSubstr("hosts line 2 ends with a carriage return"),
                                 HasSubstr("sed -i 's/\\r$//' " + dir / "hosts")));
+}
+
+// Its ranks go to the host that is left, where their rows are seen, too.
+TEST_F(Hosts, ARunGoesOnWithoutAHostThatIsLost) {
+  const std::vector<std::string> longer = {"--ps=2", "--nepochs=30", "--rpc_deadline_ms=5000",
+                                           "--print_freq=0"};
+  std::vector<std::string> flags = HostsModelFlags();
+  flags.insert(flags.end(), longer.begin(), longer.end());
+  const TrainResult whole = Train({.ranks = 4, .flags = flags});
+  ASSERT_TRAINED(whole);
+
+  Process process(ClusterCommand(
+      "alpha slots=2\nbeta slots=2\n",
+      longer + std::vector<std::string>{"--max_restarts=2", "--allow_fewer_hosts",
+                                        "--save_every=20", "--model_dir=" + dir_ / "model",
+                                        "--row_dir=" + dir_ / "rows"}));
+  ASSERT_TRUE(process.WaitForOutput("saved step 100 ")) << process.Wait().Describe();
+  hosts_.Lose("beta");
+  const ProcessResult result = process.Wait();
+  ASSERT_TRAINED(result);
+  EXPECT_THAT(
+      result.err,
+      AllOf(HasSubstr("Restart 1 of 2"),
+            HasSubstr("host beta does not answer and is left out; its ranks go to the other "
+                      "hosts. It held 2 of the parts of the save of step ")));
+  EXPECT_THAT(result.out, HasSubstr("4 ranks on 1 host: 2 PS nodes of 2 shards, 2 workers\n"));
+  EXPECT_EQ(Digest(result), whole.digest);
 }
 
 }  // namespace

@@ -49,9 +49,22 @@ class NamespaceHosts {
   // Runs `command` on a host. What is in `environment` is there for it and what it starts.
   ProcessResult RunOn(const std::string& host, const std::string& command,
                       const std::map<std::string, std::string>& environment = {}) const {
-    return RunCommand({.arguments = {"nsenter", "--target", std::to_string(first_pid_), "--mount",
-                                     "--pid", "--", agent(), host, command},
-                       .environment = environment});
+    return RunCommand(CommandOn(host, command, environment));
+  }
+  Command CommandOn(const std::string& host, const std::string& command,
+                    const std::map<std::string, std::string>& environment = {}) const {
+    return {.arguments = {"nsenter", "--target", std::to_string(first_pid_), "--mount", "--pid",
+                          "--", agent(), host, command},
+            .environment = environment};
+  }
+
+  // Ends all processes on a host, which is then gone for good.
+  void Lose(const std::string& host) const {
+    RunOn(host,
+          R"(own=$(readlink /proc/$$/ns/net)
+             for pid in /proc/[0-9]*; do
+               [[ $pid == /proc/$$ || $(readlink $pid/ns/net) != "$own" ]] || kill -9 ${pid#/proc/}
+             done)");
   }
 
  private:
