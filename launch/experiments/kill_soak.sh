@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# Kills at random: a run of 3 PS nodes and 2 workers, with tables ten times its caches and a save every 50
+# steps, under launch/mpirun.sh --max_restarts. At random times one of its processes ends by kill -9: a
+# worker, the server of a PS node, its supervisor, mpirun or mpirun.sh; a launcher that is gone is started
+# again with --load. Each run must end with the rows digest of an undisturbed one.
+#   launch/experiments/kill_soak.sh [--kills N] [--every S] [--seed N] [--rows DIR]
+#     --kills N   how many kills in all (20)
+#     --every S   seconds from a run's begin to a kill, at most (8)
+#     --seed N    of the random times and victims (1)
+#     --rows DIR  where models and rows are made and removed (TMPDIR, or /tmp)
+# Prints a line for each kill, and the median and worst time from a kill to the next step trained.
+# Exit code 0: every digest is equal; 1: not so; 2: a mistake of yours.
+set -euo pipefail
+source "$(dirname "$(realpath "$0")")/../find_rowhouse.sh"
+
+kills=20 every=8 seed=1 rows="${TMPDIR:-/tmp}"
+fail() {
+  echo "kill_soak: $1" >&2
+  exit "${2:-1}"
+}
+usage() { fail "$1; say launch/experiments/kill_soak.sh --help" 2; }
+while (($# > 0)); do
+  case "$1" in
+    --kills | --every | --seed | --rows) (($# > 1)) || usage "$1 without a value" ;;&
+    --kills) kills="$2"; shift 2 ;;
+    --every) every="$2"; shift 2 ;;
+    --seed) seed="$2"; shift 2 ;;
+    --rows) rows="$2"; shift 2 ;;
+    --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) usage "unknown argument $1" ;;
+  esac
+done
+for number in "$kills" "$every" "$seed"; do
+  [[ "$number" =~ ^[1-9][0-9]{0,5}$ ]] || usage "$number is no number greater than 0"
+done
+command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
+work="$(mktemp -d "$rows/kill_soak.XXXXXX")"
+launcher='' kept=''
+cleanup() {
+  [[ -z "$launcher" ]] || kill -9 "$launcher" 2>/dev/null || true
+  for ((i = 0; i < 150; ++i)); do [[ -n "$(processes)" ]] || break; sleep 0.1; done
+  [[ -n "$kept" ]] || rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+RANDOM=$seed
+
+# pid and kind of each process of the run.
+processes() {
+  local pid words program
+  for pid in $(grep -lsF "$work" /proc/[0-9]*/environ | cut -d/ -f3); do
+    mapfile -td '' words <"/proc/$pid/cmdline" 2>/dev/null || continue
+    program="${words[0]-}"
+    case "${program##*/} ${words[1]-}" in
+      "rowhouse train") echo "$pid rank" ;;
+      "rowhouse ps") echo "$pid server" ;;
+      "mpirun "*) echo "$pid mpirun" ;;
+      "bash "*"/mpirun.sh") [[ "$pid" != "$launcher" ]] || echo "$pid launcher" ;;
+    esac
+  done
+}
+
+# 40 MB of rows; 3 caches of 1.3 MB.
+start() {  # MODEL FLAGS...
+  local model="$1"
+  shift
+  TMPDIR="$work" "$here/launch/mpirun.sh" "$@" -n 5 rowhouse train --ps=3 --arch_embedding_size=200000-40000-60000 \
+    --arch_sparse_feature_size=32 --arch_mlp_bot=13-64-32 --arch_mlp_top=64-1 --loss_function=bce --round_targets \
+    --num_indices_per_lookup=4 --mini_batch_size=128 --data_size=128000 --optimizer=adagrad --cache_ratio=0.1 \
+    --print_freq=0 --rpc_deadline_ms=5000 --stop_deadline_ms=5000 --model_dir="$work/$model" --save_every=50 \
+    "${flags[@]}" >>"$work/$model.out" 2>>"$work/$model.err" &
+  launcher=$!
+}
+digest() { sed -n 's/^rows digest: //p' "$work/$1.out" | tail -1; }
+step() { awk '{ print $3 + 0 }' "$work/$1/steps_done" 2>/dev/null || echo 0; }
+
+flags=()
+start whole
+wait "$launcher" || { cat "$work/whole.err" >&2; fail "the undisturbed run failed"; }
+expected="$(digest whole)"
+echo "kill_soak: undisturbed: rows digest $expected"
+
+# Starts the run again by hand if its launcher is gone: from a save, if there is one.
+start_again() {
+  flags=(--overwrite)
+  ! compgen -G "$work/$model/checkpoints/step-*/manifest.json" >/dev/null || flags=(--load)
+  start "$model" --max_restarts=9999
+}
+has_ended() { ! kill -0 "$launcher" 2>/dev/null; }
+
+# After the launcher has ended: the digest is compared, or the run is started again.
+begin_or_go_on() {
+  local status=0
+  wait "$launcher" || status=$?
+  if ((status == 0)); then
+    if [[ "$(digest "$model")" != "$expected" ]]; then
+      kept=1
+      fail "$model ended with rows digest $(digest "$model"); what it printed and saved is in $work"
+    fi
+    equal=$((equal + 1))
+    rm -rf "${work:?}/$model"
+    ((killed == kills)) || new_model
+  else
+    by_hand=$((by_hand + 1))
+    start_again
+  fi
+}
+new_model() {
+  model="run_$((equal + 1))"
+  flags=()
+  start "$model" --max_restarts=9999
+}
+
+restarts() { grep -c ' Restart [0-9]* of ' "$work/$model.err" || true; }
+
+# Milliseconds from a kill until a run that began after it has trained a step; "": the launcher ended before.
+recovery() {  # time of the kill, ms; restarts before
+  local from began steps
+  for ((i = 0; i < 2400; ++i)); do
+    if (($(restarts) > $2)) && read -r from began steps 2>/dev/null <"$work/$model/steps_done" &&
+      ((10#${began/./} > $1 && 10#$steps > from)); then
+      echo $(($(date +%s%3N) - $1))
+      return
+    fi
+    has_ended && return
+    sleep 0.05
+  done
+  cat "$work/$model.err" >&2
+  fail "no step within 120 s of a kill"
+}
+
+equal=0 killed=0 by_hand=0 times=()
+new_model
+while ((killed < kills)); do
+  sleep "$((RANDOM * every / 32768)).$((RANDOM % 10))"
+  if has_ended; then
+    begin_or_go_on
+    continue
+  fi
+  mapfile -t there < <(processes)
+  ((${#there[@]} > 0)) || continue
+  read -r pid kind <<<"${there[RANDOM % ${#there[@]}]}"
+  at="$(step "$model")" before="$(restarts)" now="$(date +%s%3N)"
+  kill -9 "$pid" 2>/dev/null || continue
+  killed=$((killed + 1))
+  if [[ "$kind" == launcher ]]; then
+    wait "$launcher" 2>/dev/null || true
+    start_again
+    before=-1
+  fi
+  took="$(recovery "$now" "$before")"
+  [[ -z "$took" ]] || times+=("$took")
+  [[ -z "$took" ]] && then="the launcher ended" || then="next step after $took ms"
+  echo "kill_soak: $killed: $kind at step $at of $model: $then"
+done
+while ! has_ended || [[ -e "$work/$model" ]]; do
+  begin_or_go_on
+done
+mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
+echo "kill_soak: $kills kills, $equal runs with the undisturbed rows digest, $by_hand launchers started by hand after" \
+  "they stopped; next step after ${times[${#times[@]} / 2]} ms (median), ${times[-1]} ms (worst)"
