@@ -74,7 +74,7 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     return UsageError("unknown action \"{}\" of ckpt {}", action,
                       DescribeKnownNames(action, known));
   }
-  const size_t due = action == "inspect" ? 3 : 1;  // launch/run/reshard.h carries out reshard.
+  const size_t due = action == "inspect" ? 3 : 1;  // launch/reshard/reshard.h carries out reshard.
   if (action != "export" && arguments.size() != due) {
     return UsageError("ckpt {} takes {}, not {} arguments", action,
                       due == 3 ? "TABLE and TOKEN or row=NUMBER" : "flags only",

@@ -69,6 +69,7 @@ const std::vector<std::string> kRooms = {
     "launch/report",
     "launch/profile",
     "launch/run",
+    "launch/reshard",
     "launch/score",
     "launch/data",
     "launch",  // what both programs begin with

@@ -14,14 +14,14 @@
 namespace rowhouse {
 namespace {
 
-constexpr uint32_t kDim = 64;
+constexpr uint32_t kMovedDim = 64;
 
-std::vector<TableSpec> Tables() {
+std::vector<TableSpec> MovedTables() {
   TableSpec users;
   users.id = TableId{0};
   users.name = "users";
   users.rows = 120;
-  users.dim = kDim;
+  users.dim = kMovedDim;
   users.optimizer = "adam";  // two planes
   TableSpec items = users;
   items.id = TableId{1};
@@ -37,14 +37,14 @@ Plan PlanOf(uint32_t shards, uint64_t bands, uint32_t cuts, bool is_scattered = 
   std::vector<Slice> slices;
   std::vector<TablePlacement> placements;
   uint32_t next = 0;
-  for (const TableSpec& table : Tables()) {
+  for (const TableSpec& table : MovedTables()) {
     for (uint64_t b = 0; b < bands; ++b) {
       for (uint32_t c = 0; c < cuts; ++c) {
         slices.push_back({.table = table.id,
                           .row_begin = table.rows * b / bands,
                           .row_end = table.rows * (b + 1) / bands,
-                          .column_begin = kDim / cuts * c,
-                          .column_end = kDim / cuts * (c + 1),
+                          .column_begin = kMovedDim / cuts * c,
+                          .column_end = kMovedDim / cuts * (c + 1),
                           .shard = ShardId{next++ % shards}});
       }
     }
@@ -53,7 +53,7 @@ Plan PlanOf(uint32_t shards, uint64_t bands, uint32_t cuts, bool is_scattered = 
           {.table = table.id, .order = RowOrder::Scattered(table.rows, 7), .worker_rows = {}});
     }
   }
-  return Plan::Make(Tables(), shards, slices, placements).value();
+  return Plan::Make(MovedTables(), shards, slices, placements).value();
 }
 
 class RowMoveTest : public testing::Test {
@@ -75,7 +75,7 @@ class RowMoveTest : public testing::Test {
   // Two thirds of all rows, with weights and state of their own, as `plan` cuts them.
   static Records RecordsUnder(const Plan& plan, std::map<Key, ShardId>* shards = nullptr) {
     Records records;
-    for (const TableSpec& table : Tables()) {
+    for (const TableSpec& table : MovedTables()) {
       const auto optimizer = Optimizers().Make(table.optimizer, table.optimizer_options).value();
       const StateShape state = StateShapeOf(*optimizer);
       for (const Slice& slice : plan.slices(table.id)) {
@@ -86,7 +86,7 @@ class RowMoveTest : public testing::Test {
           std::vector<float> weights, floats;
           for (uint32_t part = 0; part <= state.planes; ++part) {
             for (uint32_t c = slice.column_begin; c < slice.column_end; ++c) {
-              const auto value = static_cast<float>(part * 100'000 + row * kDim + c) / 8.0f;
+              const auto value = static_cast<float>(part * 100'000 + row * kMovedDim + c) / 8.0f;
               (part == 0 ? weights : floats).push_back(value);
             }
           }
@@ -147,7 +147,7 @@ class RowMoveTest : public testing::Test {
     }
     options.journal = dir_ / (name + "/move.list");
     options.move = "a move";
-    return MoveRows(Tables(), plan, read, targets, options);
+    return MoveRows(MovedTables(), plan, read, targets, options);
   }
 
   TempDir dir_;
@@ -223,9 +223,7 @@ TEST_F(RowMoveTest, AMoveThatWasCutOffGoesOnWhereItWas) {
     SCOPED_TRACE(last);
     const std::string name = fmt::format("to-{}", last);
     int calls = 0;
-    const auto stop = [&](uint64_t) {
-      return ++calls > last ? UsageError("stopped") : OkStatus();
-    };
+    const auto stop = [&](uint64_t) { return ++calls > last ? UsageError("stopped") : OkStatus(); };
     {
       const Stores stores = Open(name, 2);
       const Status stopped = Move(sources, plan, stores, name,
@@ -254,9 +252,7 @@ TEST_F(RowMoveTest, FilesThatAreGoneAreMadeAgain) {
   const Stores sources = Save("from", PlanOf(2, 2, 1));
   const Plan plan = PlanOf(1, 1, 1);
   int calls = 0;
-  const auto stop = [&](uint64_t) {
-    return ++calls > 4 ? UsageError("stopped") : OkStatus();
-  };
+  const auto stop = [&](uint64_t) { return ++calls > 4 ? UsageError("stopped") : OkStatus(); };
   Stores stores = Open("to", 1);
   const MoveOptions first = {.threads = 1, .range_bytes = 12'000, .on_progress = stop};
   EXPECT_EQ(Move(sources, plan, stores, "to", first).status().message(), "stopped");

@@ -1,4 +1,4 @@
-#include "launch/run/reshard.h"
+#include "launch/reshard/reshard.h"
 
 #include <fmt/core.h>
 
@@ -35,7 +35,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-double SecondsSince(SteadyClock::time_point begin) {
+double SecondsFrom(SteadyClock::time_point begin) {
   return std::chrono::duration<double>(SteadyClock::now() - begin).count();
 }
 
@@ -51,7 +51,7 @@ class ProgressLines {
     constexpr double kEverySeconds = 10;
     const auto begin = SteadyClock::now();
     for (double due = kEverySeconds; !stop.stop_requested(); std::this_thread::sleep_for(kLook)) {
-      const double seconds = SecondsSince(begin);
+      const double seconds = SecondsFrom(begin);
       if (seconds < due) continue;
       due += kEverySeconds;
       const auto done = static_cast<double>(progress_->bytes_done());
@@ -212,7 +212,7 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
   for (const auto& file : std::filesystem::recursive_directory_iterator(row_dir)) {
     if (file.path().extension() == ".sst") bytes += file.file_size();
   }
-  const double seconds = SecondsSince(begin);
+  const double seconds = SecondsFrom(begin);
   Figures found;
   found.json = {{"out", request.out}, {"shards", job.plan.shards()},
                 {"row_bytes", bytes}, {"seconds", seconds},
