@@ -128,11 +128,17 @@ class Routing {
       if (!goes_on) RETURN_IF_ERROR(ClearCutOff(shard));
       RETURN_IF_ERROR(Claim(shard));
     }
-    RETURN_IF_ERROR(job_.load.plan_digest == job_.plan.digest() ? Link(shards)
-                                                                : Move(shards, journal, move));
+    const Status filled =
+        job_.load.plan_digest == job_.plan.digest() ? Link(shards) : Move(shards, journal, move);
+    // Of rows that cannot be moved nothing is left; a move that was stopped goes on.
+    if (filled.code() == StatusCode::kCorruption) {
+      for (const ShardId shard : shards) RETURN_IF_ERROR(ClearCutOff(shard));
+    } else {
+      RETURN_IF_ERROR(filled);
+    }
     std::error_code ignored;  // It is passed over.
     std::filesystem::remove(journal, ignored);
-    return OkStatus();
+    return filled;
   }
 
  private:
