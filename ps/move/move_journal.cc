@@ -9,16 +9,21 @@
 #include <optional>
 #include <sstream>
 
+#include "common/digest.h"
 #include "common/durable_file.h"
+#include "common/json_text.h"
 
 namespace rowhouse {
 namespace {
 
 using Json = nlohmann::json;
 
-std::string HeadOf(const std::string& move) {
-  return Json{{"format", 1}, {"move", move}}.dump() + "\n";
+std::string LineOf(const Json& json) {
+  const std::string text = DumpJson(json);
+  return DigestOf(text) + " " + text + "\n";
 }
+
+std::string HeadOf(const std::string& move) { return LineOf({{"format", 1}, {"move", move}}); }
 
 Json ToJson(const MovedRange& moved) {
   Json parts = Json::array();
@@ -38,10 +43,15 @@ Json ToJson(const MovedRange& moved) {
           {"parts", std::move(parts)}};
 }
 
-// nullopt for a line that was cut off.
+// nullopt for a line that was cut off, or is not as it was written.
 std::optional<MovedRange> FromLine(const std::string& line) {
+  constexpr size_t kDigest = 32;
+  if (line.size() <= kDigest) return std::nullopt;
+  const std::string text = line.substr(kDigest + 1);
+  const Result<Json> parsed = ParseJson(text);
+  if (!parsed.ok() || line.substr(0, kDigest) != DigestOf(text)) return std::nullopt;
+  const Json& json = parsed.value();
   try {
-    const Json json = Json::parse(line);
     MovedRange moved{.range = {.table = TableId{json.at("table").get<uint32_t>()},
                                .first = RowId{json.at("first").get<uint64_t>()},
                                .end = RowId{json.at("end").get<uint64_t>()}},
@@ -98,7 +108,7 @@ bool MoveJournal::IsOf(const std::string& path, const std::string& move) {
 MoveJournal::~MoveJournal() { ::close(file_); }
 
 Status MoveJournal::Append(const MovedRange& moved) {
-  const std::string line = ToJson(moved).dump() + "\n";
+  const std::string line = LineOf(ToJson(moved));
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(WriteAll(file_, line, path_));
   if (::fdatasync(file_) != 0) return StatusFromErrno(errno, "sync", path_);

@@ -1,11 +1,13 @@
 // MoveJournal: which parts of a move are done, so that a move that was cut off goes on where it
-// was. A text file of one JSON object a line, each fsynced:
+// was. A text file of one line a range, each fsynced: XXH3-128 of the rest in hex, a blank, and
+// JSON:
 //
 //   {"format": 1, "move": digest of what is moved where}
 //   {"table": 3, "first": 0, "end": 4096, "parts": [{"shard": 5, "rows": 4096,
 //    "digest": [high, low], "files": [{"name": ..., "bytes": ..., "checksum": hex}]}]}
 //
-// A last line that was cut off is passed over. Threads: any, for Append; else one.
+// A line that was cut off, or is not as it was written, is passed over, and all after it. Threads:
+// any, for Append; else one.
 #pragma once
 
 #include <cstdint>
