@@ -256,10 +256,10 @@ TEST_F(Ckpt, WhatTheOperatorCanMendIsRefusedInWords) {
     std::string words;
   };
   for (const Case& one : std::vector<Case>{
-           {{}, "ckpt needs one of inspect, stats, verify, compact, export"},
+           {{}, "ckpt needs one of inspect, stats, verify, compact, export, reshard"},
            {{"inspct", "t0", "1"},
             "unknown action \"inspct\" of ckpt (known: inspect, stats, verify, "
-            "compact, export). Did you mean \"inspect\"?"},
+            "compact, export, reshard). Did you mean \"inspect\"?"},
            {{"inspect", "t0"}, "ckpt inspect takes TABLE and TOKEN or row=NUMBER, not 1 arguments"},
            {{"stats", "t0"}, "ckpt stats takes flags only, not 1 arguments"},
            {{"inspect", "t3", "0"}, "unknown table \"t3\" (known: t0, t1). Did you mean \"t0\"?"},
