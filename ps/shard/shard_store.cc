@@ -129,8 +129,8 @@ StoreCheckpointed ShardStore::Checkpoint(const CheckpointStore& action) {
     const Result<DirectoryOwner> owner = ReadOwner(directory_);
     Result<std::vector<std::string>> parts =
         owner.ok() ? PartsOf(owner.value(), directory_) : owner.status();
-    if (parts.ok()) event.parts = std::move(parts).value();
     event.status = parts.status();
+    if (parts.ok()) event.parts = std::move(parts).value();
   }
   event.status = AsFaultOfTheWorld(event.status);
   return event;
