@@ -222,7 +222,7 @@ Status Server::AdmitAgain(const Header& header, uint32_t node) const {
 
 void Server::BeginJob(JobSpec spec, uint32_t number, std::string text_digest, Listener& node) {
   failure_.reset();
-  job_.emplace();
+  job_ = Job();
   job_->spec = std::move(spec);
   job_->node = number;
   job_->began_at = clock_.NowMs();

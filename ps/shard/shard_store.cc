@@ -22,9 +22,8 @@ ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
       whole_(std::move(whole)) {
   for (const TableSpec& spec : tables) {
     auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
-    DigestedTable digested(spec.name, StateShapeOf(*optimizer));
-    tables_.push_back(
-        {.spec = spec, .optimizer = std::move(optimizer), .digested = std::move(digested)});
+    const DigestedTable digested(spec.name, StateShapeOf(*optimizer));
+    tables_.push_back({.spec = spec, .optimizer = std::move(optimizer), .digested = digested});
   }
 }
 
