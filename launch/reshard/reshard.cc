@@ -178,7 +178,9 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
   }
   RETURN_IF_ERROR(CheckOut(request.out, model_dir));
   ASSIGN_OR_RETURN(const auto reading, LockModelForReading(model_dir));
-  ASSIGN_OR_RETURN(const LastSave save, FindLastSave(model_dir, model.storage.row_dir, HostName()));
+  const Result<LastSave> last = FindLastSave(model_dir, model.storage.row_dir, HostName());
+  if (!last.ok()) return last.status().Annotate("--model_dir=" + model_dir);
+  const LastSave& save = last.value();
   ASSIGN_OR_RETURN(const Settings settings, SettingsOfNewModel(save, request));
   ASSIGN_OR_RETURN(const JobSpec job, JobOf(settings, save));
   RETURN_IF_ERROR(MakeDirectoryDurably(request.out));
