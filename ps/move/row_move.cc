@@ -112,8 +112,9 @@ class Move {
     ASSIGN_OR_RETURN(journal_, MoveJournal::Open(options_.journal, options_.move));
     DivideIntoRanges();
     TakeWhatIsDone();
+    CountBytes();
     RETURN_IF_ERROR(CheckRoom());
-    if (options_.on_begin) options_.on_begin(bytes_in_all_ - std::min(bytes_in_all_, bytes_done_));
+    if (options_.on_begin) options_.on_begin(bytes_to_read_);
     RETURN_IF_ERROR(MoveRanges());
     RETURN_IF_ERROR(GiveFiles());
     return std::move(result_);
@@ -153,19 +154,47 @@ class Move {
     Divide(right, BytesIn(sources_, right), most);
   }
 
+  // The part of what is read of a table that the targets get: others may own some of its columns,
+  // or, of scattered rows, of its rows.
+  double PartOf(const TableSpec& spec, std::span<const RowRange> ranges) const {
+    double read = 0, owned = 0;
+    for (const RowRange& range : ranges) {
+      read += static_cast<double>(Raw(range.end) - Raw(range.first)) * spec.dim;
+    }
+    for (const Slice& slice : plan_.slices(spec.id)) {
+      if (!number_of_.contains(slice.shard)) continue;
+      owned += static_cast<double>(slice.rows()) * slice.columns();
+    }
+    return read > 0 ? owned / read : 0;
+  }
+
   void DivideIntoRanges() {
     std::vector<std::pair<RowRange, uint64_t>> all;
+    uint64_t bytes_in_all = 0;
     for (const TableSpec& spec : tables_) {
-      for (const RowRange& range : RangesOf(spec)) {
+      const std::vector<RowRange> ranges = RangesOf(spec);
+      parts_.push_back(PartOf(spec, ranges));
+      for (const RowRange& range : ranges) {
         all.emplace_back(range, BytesIn(sources_, range));
-        bytes_in_all_ += all.back().second;
+        bytes_in_all += all.back().second;
       }
     }
     const uint64_t most = options_.range_bytes > 0
                               ? options_.range_bytes
-                              : std::clamp(bytes_in_all_ / (uint64_t{8} * ThreadsOf(options_)),
+                              : std::clamp(bytes_in_all / (uint64_t{8} * ThreadsOf(options_)),
                                            kMinRangeBytes, kMaxRangeBytes);
     for (const auto& [range, bytes] : all) Divide(range, bytes, most);
+  }
+
+  // Of the ranges that are still to be moved.
+  void CountBytes() {
+    double due = 0;
+    for (const RowRange& range : ranges_) {
+      const uint64_t bytes = BytesIn(sources_, range);
+      bytes_to_read_ += bytes;
+      due += static_cast<double>(bytes) * parts_[Raw(range.table)];
+    }
+    result_.bytes_due = static_cast<uint64_t>(due);
   }
 
   static auto KeyOf(const RowRange& range) {
@@ -180,7 +209,6 @@ class Move {
       if (!due.contains(KeyOf(moved.range)) || !AreThere(moved)) continue;
       due.erase(KeyOf(moved.range));
       for (const MovedPart& part : moved.parts) Count(part);
-      bytes_done_ += BytesIn(sources_, moved.range);
       taken_.push_back(moved.range);
     }
     std::erase_if(ranges_, [&](const RowRange& range) { return !due.contains(KeyOf(range)); });
@@ -219,7 +247,7 @@ class Move {
     std::error_code unknown;
     const std::filesystem::space_info space =
         std::filesystem::space(targets_[0].directory, unknown);
-    const uint64_t due = bytes_in_all_ - std::min(bytes_in_all_, bytes_done_);
+    const uint64_t due = result_.bytes_due;
     // An eighth more, for filters, indexes and files that are not full.
     if (unknown || space.available >= due + due / 8) return OkStatus();
     return MakeStatus(StatusCode::kResourceExhausted,
@@ -337,11 +365,11 @@ class Move {
   const MoveOptions& options_;
   std::map<ShardId, size_t> number_of_;  // of a shard's target
   std::vector<DigestedTable> digested_;  // by table
+  std::vector<double> parts_;            // by table: see PartOf
   std::unique_ptr<MoveJournal> journal_;
   std::vector<RowRange> ranges_;  // to move
   std::vector<RowRange> taken_;   // that earlier tries moved
-  uint64_t bytes_in_all_ = 0;
-  uint64_t bytes_done_ = 0;  // of these, by earlier tries
+  uint64_t bytes_to_read_ = 0;
   std::atomic<bool> has_failed_ = false;
   Mutex mutex_;  // of what follows, while ranges are moved
   MoveResult result_;

@@ -59,6 +59,7 @@ struct MoveResult {
   std::vector<MovedShard> shards;  // by target
   uint64_t records_read = 0;       // by this try, as is the next
   uint64_t bytes_read = 0;         // of records
+  uint64_t bytes_due = 0;          // of files, about, for which the disk had to have room
 };
 
 // Fills the targets and syncs them. When this returns OK all of it is on disk; the journal is left,

@@ -43,13 +43,6 @@ std::string SourcesDigest(const LoadSpec& load) {
   return DigestOf(text);
 }
 
-Status RemoveDirectory(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::remove_all(directory, error);
-  if (error) return UsageError("cannot delete {}: {}", directory, error.message());
-  return OkStatus();
-}
-
 // The sets of written rows of a shard's slices, while they are filled.
 class ShardWrittenRows {
  public:
@@ -188,9 +181,7 @@ class Routing {
   Status Claim(ShardId shard) const {
     const std::string directory = DirectoryOf(shard);
     const Result<DirectoryOwner> owner = ReadOwner(directory);
-    std::error_code ignored;  // An unreadable directory is reported by who opens it.
-    if (std::filesystem::exists(directory, ignored) &&
-        !std::filesystem::is_empty(directory, ignored)) {
+    if (HoldsAnything(directory)) {
       if (!owner.ok()) {
         return UsageError(
             "{} is not empty and holds no rows of Rowhouse ({}); give another --row_dir", directory,

@@ -1,11 +1,25 @@
 #include "ps/shard/saved_directories.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 
 namespace rowhouse {
+
+bool HoldsAnything(const std::string& directory) {
+  std::error_code ignored;
+  return std::filesystem::exists(directory, ignored) &&
+         !std::filesystem::is_empty(directory, ignored);
+}
+
+Status RemoveDirectory(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::remove_all(directory, error);
+  if (error) return UsageError("cannot delete {}: {}", directory, error.message());
+  return OkStatus();
+}
 
 Status WithCure(const Status& status, const std::string& directory) {
   const StatusCode code = status.code();

@@ -13,6 +13,11 @@
 
 namespace rowhouse {
 
+// An unreadable directory holds nothing; who opens it reports it.
+bool HoldsAnything(const std::string& directory);
+// With all that is in it. OK if there is none.
+Status RemoveDirectory(const std::string& directory);
+
 // The operator can only put back what is missing or damaged.
 Status WithCure(const Status& status, const std::string& directory);
 

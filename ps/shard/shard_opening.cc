@@ -14,12 +14,6 @@
 namespace rowhouse {
 namespace {
 
-bool HoldsAnything(const std::string& directory) {
-  std::error_code ignored;  // An unreadable directory is reported by who opens it.
-  return std::filesystem::exists(directory, ignored) &&
-         !std::filesystem::is_empty(directory, ignored);
-}
-
 bool HoldsRowFiles(const std::string& directory) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
@@ -27,13 +21,6 @@ bool HoldsRowFiles(const std::string& directory) {
     if (at->path().extension() == ".sst") return true;
   }
   return false;
-}
-
-Status RemoveAll(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::remove_all(directory, error);
-  if (error) return UsageError("cannot delete {}: {}", directory, error.message());
-  return OkStatus();
 }
 
 class Opening {
@@ -136,7 +123,7 @@ class Opening {
     // Opening proves that no other process uses them; unreadable ones may be deleted.
     const Status in_use = OpenRows(directory_).status();
     if (in_use.code() == StatusCode::kUsage) return in_use;
-    return has_rows ? SetAsideRows(directory_) : RemoveAll(directory_);
+    return has_rows ? SetAsideRows(directory_) : RemoveDirectory(directory_);
   }
 
   // kUsage if a process has the rows open. Changes nothing.
@@ -200,7 +187,7 @@ class Opening {
       // rows deletes all parts beside them.
       RETURN_IF_ERROR(CheckNotInUse());
     }
-    RETURN_IF_ERROR(RemoveAll(CopyOf(directory_)));
+    RETURN_IF_ERROR(RemoveDirectory(CopyOf(directory_)));
     RETURN_IF_ERROR(CopyPart(part, CopyOf(directory_)));
     return SupersedeRows(directory_);
   }

@@ -203,6 +203,21 @@ TEST_F(RowMoveTest, NodesTogetherReadEachRecordOnce) {
   EXPECT_EQ(sum, moved.value().shards[0].digest);
 }
 
+// A node reads all of a scattered table, and of divided columns, but keeps its own part.
+TEST_F(RowMoveTest, TheDiskNeedsRoomForWhatTheTargetsGet) {
+  const Stores sources = Save("from", PlanOf(1, 1, 1));
+  const auto due = [&](const std::string& name, const Plan& plan, uint32_t shards) {
+    const auto moved = Move(sources, plan, Open(name, shards), name);
+    EXPECT_OK(moved);
+    return static_cast<double>(moved.value().bytes_due);
+  };
+  const double whole = due("whole", PlanOf(1, 1, 1), 1);
+  ASSERT_GT(whole, 0);
+  EXPECT_NEAR(due("scattered", PlanOf(4, 4, 1, true), 1) / whole, 0.25, 0.01);
+  EXPECT_NEAR(due("columns", PlanOf(4, 1, 4), 1) / whole, 0.25, 0.01);
+  EXPECT_NEAR(due("all", PlanOf(4, 1, 4), 4) / whole, 1.0, 0.01);
+}
+
 TEST_F(RowMoveTest, FilesOfAStoreDoNotOverlapAndNothingIsCompacted) {
   const Stores sources = Save("from", PlanOf(3, 3, 1));
   const Stores stores = Open("to", 2);
