@@ -478,7 +478,8 @@ Status CheckProcessedFile(const CommandLine& command_line, const Settings& setti
 
 // Whether neither flag nor file says how many rows tables have, so that the data do.
 bool DataSayTableRows(const Settings& settings) {
-  const bool reads_file = settings.data_generation == "dataset" || settings.data_generation.empty();
+  const std::string& source = settings.data_generation;
+  const bool reads_file = source == Settings::kOfFile || source.empty();
   return !settings.are_tables_given && !settings.data.file.empty() && reads_file;
 }
 

@@ -43,12 +43,12 @@ void Settings::SetTableRows(const std::vector<uint64_t>& rows) {
 
 void Settings::Complete() {
   const bool has_data = !data.file.empty() || !data.schema.format.empty();
-  if (data_generation.empty()) data_generation = has_data ? "dataset" : "random";
+  if (data_generation.empty()) data_generation = has_data ? kOfFile : "random";
   CompressTables(this);
   ForgetUselessOptimizerOptions(this);
   // DLRM caps tables at the range its ids are brought into.
   const int64_t range = ReadInteger(FlagText(data, "max_ind_range")).value();
-  const bool is_capped = data_generation == "dataset" && range > 0;
+  const bool is_capped = data_generation == kOfFile && range > 0;
   data.table_rows.clear();
   data.table_names.clear();
   data.takes_bad_ids.clear();
@@ -102,7 +102,7 @@ std::string Settings::dense_optimizer() const {
 DenseOptimizerOptions Settings::dense_optimizer_options() const { return DenseOptionsOf(*this); }
 
 std::string Settings::data_source() const {
-  if (data_generation != "dataset") return data_generation;
+  if (data_generation != kOfFile) return data_generation;
   std::error_code ignored;
   if (std::filesystem::exists(data.file + "/data.json", ignored)) return "converted";
   return data.schema.format.empty() ? "criteo" : data.schema.format;

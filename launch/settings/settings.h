@@ -119,6 +119,7 @@ struct Settings {
   bool are_tables_given = false;    // by a flag or the YAML file
   bool are_tables_counted = false;  // each has a row for each token of its column of Criteo's data
   CompressionSettings compression;
+  static constexpr const char* kOfFile = "dataset";  // DLRM's word for data of a file
   std::string data_generation;  // random | dataset | synthetic; "": dataset if there is a file
   DatasetOptions data;
   TrainingSettings training;
