@@ -9,6 +9,7 @@
 #include "launch/model/model_lock.h"
 #include "launch/model/saved_rows.h"
 #include "ps/store/checkpoint_part.h"
+#include "ps/store/rows_with_deltas.h"
 
 namespace rowhouse {
 namespace {
@@ -19,7 +20,11 @@ fs::path CheckpointsIn(const std::string& model_dir) { return fs::path(model_dir
 
 // OK if the part is whole, or lies on another host.
 Status CheckPartOf(const SavedShard& saved, const std::string& host) {
-  const Status status = CheckPart(saved.directory, saved.checksum);
+  Status status = CheckPart(saved.directory, saved.checksum);
+  if (status.ok()) {
+    ASSIGN_OR_RETURN(const DirectoryState state, ReadState(saved.directory));
+    status = CheckDeltas(saved.directory, state.deltas);
+  }
   if (status.ok() || status.code() == StatusCode::kCorruption) return status;
   return saved.host == host ? status.Annotate("its part is missing") : OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "ps/shard/shard_opening.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/rows_with_deltas.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 
@@ -150,10 +151,8 @@ Result<std::unique_ptr<RowStore>> SavedRows::OpenShard(const SavedShard& saved,
     return UsageError("{} is a part of a checkpoint, which is never changed", saved.directory);
   }
   if (!saved.checksum.empty()) RETURN_IF_ERROR(CheckPart(saved.directory, saved.checksum));
-  options.path = RowsDirectory(saved.directory);
   options.creates = false;
-  options.expected_stamp = state.stamp;
-  Result<std::unique_ptr<RowStore>> rows = RowStores().Make(kStore, options);
+  Result<std::unique_ptr<RowStore>> rows = OpenRowsOf(saved.directory, state, kStore, options);
   if (rows.ok()) return rows;
   return rows.status().Annotate(fmt::format("shard {}", Raw(saved.shard)));
 }

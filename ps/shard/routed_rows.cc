@@ -10,6 +10,7 @@
 #include "common/durable_file.h"
 #include "ps/move/move_journal.h"
 #include "ps/move/row_move.h"
+#include "ps/shard/restored_part.h"
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
@@ -216,9 +217,15 @@ class Routing {
       }
       // The rows must not change meanwhile.
       ASSIGN_OR_RETURN(const auto rows, OpenSavedRows(options_, saved->directory, true));
-      RETURN_IF_ERROR(RemoveDirectory(RowsDirectory(DirectoryOf(shard))));
-      RETURN_IF_ERROR(CopyPart(saved->directory, DirectoryOf(shard)));
-      RETURN_IF_ERROR(Seal(shard, rows->stamp(), ""));
+      const std::string copy = DirectoryOf(shard);
+      RETURN_IF_ERROR(RemoveDirectory(RowsDirectory(copy)));
+      RETURN_IF_ERROR(CopyPart(saved->directory, copy));
+      const Status put =
+          PutDeltasIntoCopy(saved->directory, copy, saved->checksum, options_.store,
+                            SavedRowsOptions(options_, /*read_only=*/false));
+      if (!put.ok()) return WithCure(put, saved->directory);
+      ASSIGN_OR_RETURN(const DirectoryState copied, ReadState(copy));
+      RETURN_IF_ERROR(Seal(shard, copied.stamp, ""));
     }
     return OkStatus();
   }

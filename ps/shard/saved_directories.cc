@@ -5,6 +5,7 @@
 
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/rows_with_deltas.h"
 
 namespace rowhouse {
 
@@ -51,16 +52,18 @@ Status CheckSavedRows(const LoadSpec& load, ShardId shard, const std::string& di
                   directory);
 }
 
+RowStoreOptions SavedRowsOptions(const ShardOpeningOptions& options, bool read_only) {
+  return {.read_only = read_only,
+          .creates = false,
+          .environment = options.environment,
+          .own = options.store_own};
+}
+
 Result<std::unique_ptr<RowStore>> OpenSavedRows(const ShardOpeningOptions& options,
                                                 const std::string& directory, bool read_only) {
   ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
   Result<std::unique_ptr<RowStore>> rows =
-      RowStores().Make(options.store, {.path = RowsDirectory(directory),
-                                       .read_only = read_only,
-                                       .creates = false,
-                                       .expected_stamp = state.stamp,
-                                       .environment = options.environment,
-                                       .own = options.store_own});
+      OpenRowsOf(directory, state, options.store, SavedRowsOptions(options, read_only));
   if (!rows.ok()) return WithCure(rows.status(), directory);
   return rows;
 }

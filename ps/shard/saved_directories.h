@@ -24,7 +24,10 @@ Status WithCure(const Status& status, const std::string& directory);
 // OK if the rows in `directory` are those of this shard that the manifest names.
 Status CheckSavedRows(const LoadSpec& load, ShardId shard, const std::string& directory);
 
-// The saved rows, and no others; none are made.
+// To open saved rows, and no others; none are made.
+RowStoreOptions SavedRowsOptions(const ShardOpeningOptions& options, bool read_only);
+
+// Those of a directory, and of the delta files beside them.
 Result<std::unique_ptr<RowStore>> OpenSavedRows(const ShardOpeningOptions& options,
                                                 const std::string& directory, bool read_only);
 

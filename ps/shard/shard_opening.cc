@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "common/new_file.h"
+#include "ps/shard/restored_part.h"
 #include "ps/shard/routed_rows.h"
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
@@ -164,12 +165,17 @@ class Opening {
     return checkpoint.empty() ? directory_ : CheckpointPart(directory_, checkpoint);
   }
 
-  // Whether the rows that lie here are those of the part, as a run that ended in order leaves them.
-  bool HoldsRowsOf(const std::string& part) const {
+  // Whether the rows that lie here are those of the part, as a run that ended in order, or changed
+  // nothing, leaves them.
+  bool HoldsRowsOf(const std::string& part, const std::string& checksum) const {
     const Result<DirectoryOwner> owner = ReadOwner(directory_), of_part = ReadOwner(part);
     const Result<DirectoryState> state = ReadState(directory_), saved = ReadState(part);
-    return owner.ok() && of_part.ok() && owner.value() == of_part.value() && state.ok() &&
-           saved.ok() && !saved.value().stamp.empty() && state.value() == saved.value();
+    if (!owner.ok() || !of_part.ok() || owner.value() != of_part.value() || !state.ok() ||
+        !saved.ok() || saved.value().stamp.empty()) {
+      return false;
+    }
+    return state.value() == saved.value() ||
+           (state.value().is_clean && state.value().routed_from == checksum);
   }
 
   // Replaces the rows here by a copy of the checkpoint's, unless they are the same.
@@ -179,7 +185,7 @@ class Opening {
     if (const Status is_whole = CheckPart(part, saved->checksum); !is_whole.ok()) {
       return WithCure(is_whole, part);
     }
-    if (HoldsRowsOf(part)) return OkStatus();
+    if (HoldsRowsOf(part, saved->checksum)) return OkStatus();
     if (HoldsAnything(directory_)) {
       const Result<DirectoryOwner> owner = ReadOwner(directory_);
       if (!owner.ok()) return owner.status().Annotate("--load, where the rows were");
@@ -189,6 +195,9 @@ class Opening {
     }
     RETURN_IF_ERROR(RemoveDirectory(CopyOf(directory_)));
     RETURN_IF_ERROR(CopyPart(part, CopyOf(directory_)));
+    const Status put = PutDeltasIntoCopy(part, CopyOf(directory_), saved->checksum, options_.store,
+                                         SavedRowsOptions(options_, /*read_only=*/false));
+    if (!put.ok()) return WithCure(put, part);
     return SupersedeRows(directory_);
   }
 

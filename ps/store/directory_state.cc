@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kOwnerFormat = 1;
-constexpr uint64_t kStateFormat = 2;
+constexpr uint64_t kStateFormat = 2, kStateFormatWithDeltas = 3;
 
 std::string OwnerPath(const std::string& directory) { return directory + "/OWNER.json"; }
 std::string StatePath(const std::string& directory) { return directory + "/STATE.json"; }
@@ -23,8 +23,8 @@ Status WriteJson(const std::string& path, uint64_t format, json document) {
   return WriteFileDurably(path, DumpJson(document, 2) + "\n");
 }
 
-// The document of this format.
-Result<json> ReadJson(const std::string& path, uint64_t expected) {
+// The document, of one of these formats.
+Result<json> ReadJson(const std::string& path, uint64_t expected, uint64_t newest) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   Result<json> parsed = ParseJson(text);
   if (!parsed.ok()) return parsed.status().Annotate(path);
@@ -33,11 +33,11 @@ Result<json> ReadJson(const std::string& path, uint64_t expected) {
   if (!document.contains("format")) return CorruptionError("{}: no format number", path);
   const Result<uint64_t> format = ReadFormatNumber(document["format"], "format");
   if (!format.ok()) return format.status().Annotate(path);
-  if (format.value() != expected) {
+  if (format.value() < expected || format.value() > newest) {
     return UsageError(
         "{} has format {}, and this program reads format {}. Use the program that wrote it, or "
         "train anew with --overwrite",
-        path, format.value(), expected);
+        path, format.value(), newest);
   }
   return document;
 }
@@ -60,6 +60,29 @@ Status TakeText(const std::string& path, const json& document, const char* key,
     return CorruptionError("{}: \"{}\" is missing or not a text", path, key);
   }
   *value = found->get<std::string>();
+  return OkStatus();
+}
+
+Status TakeDigest(const std::string& path, const json& document, const char* key,
+                  std::string* value) {
+  RETURN_IF_ERROR(TakeText(path, document, key, value));
+  if (value->size() == 32 && value->find_first_not_of("0123456789abcdef") == std::string::npos) {
+    return OkStatus();
+  }
+  return CorruptionError("{}: {} \"{}\" has not 32 hex digits", path, key, *value);
+}
+
+Status TakeDeltas(const std::string& path, const json& listed, std::vector<SavedDelta>* deltas) {
+  if (!listed.is_array()) return CorruptionError("{}: \"deltas\" is no list", path);
+  for (const json& one : listed) {
+    if (!one.is_object()) return CorruptionError("{}: a delta is no JSON object", path);
+    SavedDelta delta;
+    RETURN_IF_ERROR(CheckJsonKeys(one, {"steps", "bytes", "xxh3_128"}, {}).Annotate(path));
+    RETURN_IF_ERROR(TakeNumber(path, one, "steps", UINT64_MAX, &delta.steps));
+    RETURN_IF_ERROR(TakeNumber(path, one, "bytes", UINT64_MAX, &delta.file.bytes));
+    RETURN_IF_ERROR(TakeDigest(path, one, "xxh3_128", &delta.file.xxh3_128));
+    deltas->push_back(std::move(delta));
+  }
   return OkStatus();
 }
 
@@ -92,7 +115,7 @@ Status WriteOwner(const std::string& directory, const DirectoryOwner& owner) {
 
 Result<DirectoryOwner> ReadOwner(const std::string& directory) {
   const std::string path = OwnerPath(directory);
-  ASSIGN_OR_RETURN(const json document, ReadJson(path, kOwnerFormat));
+  ASSIGN_OR_RETURN(const json document, ReadJson(path, kOwnerFormat, kOwnerFormat));
   DirectoryOwner owner;
   uint64_t shard = 0, shards = 0;
   RETURN_IF_ERROR(TakeText(path, document, "model", &owner.model));
@@ -110,12 +133,17 @@ Status WriteState(const std::string& directory, const DirectoryState& state) {
   if (!state.stamp.empty()) document["stamp"] = state.stamp;
   if (!state.routed_from.empty()) document["routed_from"] = state.routed_from;
   if (!state.rows_digest.empty()) document["rows_digest"] = state.rows_digest;
-  return WriteJson(StatePath(directory), kStateFormat, std::move(document));
+  for (const SavedDelta& delta : state.deltas) {
+    document["deltas"].push_back(
+        {{"steps", delta.steps}, {"bytes", delta.file.bytes}, {"xxh3_128", delta.file.xxh3_128}});
+  }
+  const uint64_t format = state.deltas.empty() ? kStateFormat : kStateFormatWithDeltas;
+  return WriteJson(StatePath(directory), format, std::move(document));
 }
 
 Result<DirectoryState> ReadState(const std::string& directory) {
   const std::string path = StatePath(directory);
-  ASSIGN_OR_RETURN(const json document, ReadJson(path, kStateFormat));
+  ASSIGN_OR_RETURN(const json document, ReadJson(path, kStateFormat, kStateFormatWithDeltas));
   DirectoryState state;
   std::string word;
   RETURN_IF_ERROR(TakeText(path, document, "state", &word));
@@ -125,8 +153,16 @@ Result<DirectoryState> ReadState(const std::string& directory) {
   }
   state.is_clean = word == "clean";
   RETURN_IF_ERROR(
-      CheckJsonKeys(document, {"format", "state", "step"}, {"stamp", "routed_from", "rows_digest"})
+      CheckJsonKeys(document, {"format", "state", "step"},
+                    {"stamp", "routed_from", "rows_digest", "deltas"})
           .Annotate(path));
+  // Rows would be missing without a word.
+  if ((document["format"] == kStateFormatWithDeltas) != document.contains("deltas")) {
+    return CorruptionError("{}: \"deltas\" belong to format {}", path, kStateFormatWithDeltas);
+  }
+  if (document.contains("deltas")) {
+    RETURN_IF_ERROR(TakeDeltas(path, document["deltas"], &state.deltas));
+  }
   if (document.contains("routed_from")) {
     RETURN_IF_ERROR(TakeText(path, document, "routed_from", &state.routed_from));
   }
@@ -134,11 +170,7 @@ Result<DirectoryState> ReadState(const std::string& directory) {
     RETURN_IF_ERROR(TakeText(path, document, "rows_digest", &state.rows_digest));
   }
   if (document.contains("stamp")) {
-    RETURN_IF_ERROR(TakeText(path, document, "stamp", &state.stamp));
-    if (state.stamp.size() != 32 ||
-        state.stamp.find_first_not_of("0123456789abcdef") != std::string::npos) {
-      return CorruptionError("{}: stamp \"{}\" has not 32 hex digits", path, state.stamp);
-    }
+    RETURN_IF_ERROR(TakeDigest(path, document, "stamp", &state.stamp));
   }
   return state;
 }

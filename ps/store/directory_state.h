@@ -9,6 +9,8 @@
 //               steps applied when it was written; `stamp`: RowStore::stamp of clean rows, absent
 //               where there is none; "routed_from", "rows_digest": see below,
 //               may be absent
+//               {"format": 3, ..., "deltas": [{"steps": 1200, "bytes": 9, "xxh3_128": hex}, ...]}
+//               where there are delta files (delta_file.h), which older programs do not read
 //
 // A reader refuses other formats by name. Errors: kNotFound if a file is
 // missing; kCorruption if it was damaged; kUsage if the directory is not for this run, with a
@@ -18,9 +20,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 #include "common/types.h"
+#include "ps/store/delta_file.h"
 
 namespace rowhouse {
 
@@ -38,11 +42,13 @@ struct DirectoryState {
   bool is_clean = false;  // "clean": all rows are of the same step, and on disk
   uint64_t step = 0;
   std::string stamp = {};  // of the clean rows, as RowStoreOptions::expected_stamp; "": not known
-  // Of rows that were routed here from the directories of another plan, until a run changes them:
-  // which rows those were; else "".
+  // Of rows that were routed here from the directories of another plan, or restored from a part
+  // with delta files, until a run changes them: which rows those were; else "".
   std::string routed_from = {};
   // And their RowsDigest, where they were cut anew; else "".
   std::string rows_digest = {};
+  // Of rows that the store does not have, or has older (rows_with_deltas.h).
+  std::vector<SavedDelta> deltas = {};
 
   bool operator==(const DirectoryState&) const = default;
 };

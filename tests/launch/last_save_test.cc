@@ -11,6 +11,7 @@
 #include "launch/model/model_lock.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/checkpoint_part.h"
+#include "ps/store/delta_file.h"
 #include "ps/store/directory_state.h"
 #include "tests/testing/testing.h"
 
@@ -50,9 +51,12 @@ class LastSaveTest : public testing::Test {
     Write(model_, steps,
           {.shard = ShardId{0}, .host = "here", .directory = shard_, .stamp = stamp});
   }
-  void SaveCheckpoint(uint64_t steps) {
+  void SaveCheckpoint(uint64_t steps, const std::vector<SavedDelta>& deltas = {}) {
     const std::string part = Part(steps);
-    WriteShard(part, {.is_clean = true, .step = steps, .stamp = fmt::format("{:032x}", steps)});
+    WriteShard(part, {.is_clean = true,
+                      .step = steps,
+                      .stamp = fmt::format("{:032x}", steps),
+                      .deltas = deltas});
     Write(CheckpointDirectory(model_, steps), steps,
           {.shard = ShardId{0},
            .host = "here",
@@ -121,6 +125,26 @@ TEST_F(LastSaveTest, LeavesOutCheckpointsThatAreNotWhole) {
   EXPECT_EQ(Last("elsewhere"), "step-20") << "a part on a host that cannot be seen";
   ASSERT_OK(WriteFileDurably(CheckpointDirectory(model_, 10) + "/dense-10.bin", "cut"));
   EXPECT_THAT(Last(), testing::HasSubstr("holds no saved model"));
+}
+
+TEST_F(LastSaveTest, ADamagedDeltaFileGivesWayToTheOlderCheckpoint) {
+  SaveCheckpoint(10);
+  ASSERT_OK(MakeDirectoryDurably(DeltaDirectory(Part(20))));
+  const std::string path = DeltaPath(Part(20), 20);
+  auto delta = DeltaWriter::Open(path);
+  ASSERT_OK(delta);
+  StoreWrite write{.slice = {.record_bytes = 16}, .rows = {}, .records = {}};
+  write.rows.push_back(RowId{3});
+  write.records.resize(16);
+  ASSERT_OK(delta.value()->Add(write));
+  const FileDigest digest = delta.value()->Finish().value();
+  SaveCheckpoint(20, {{.steps = 20, .file = digest}});
+  Open();
+  EXPECT_EQ(Last(), "step-20");
+  std::string bytes = ReadFile(path).value();
+  bytes[bytes.size() / 2] ^= 1;  // Its size is that of the part's checksum.
+  ASSERT_OK(WriteFileDurably(path, bytes));
+  EXPECT_EQ(Last(), "step-10");
 }
 
 TEST_F(LastSaveTest, SaysWhichCheckpointIsPassedOverAsItsManifestOrAFileIsGone) {

@@ -188,5 +188,24 @@ TEST(ClaimDirectory, AStateWithoutOwnerIsCorruption) {
             "corruption: row directory " + dir.path() + " has a STATE.json and no OWNER.json");
 }
 
+// Programs that do not know of delta files would read older rows: they refuse the format.
+TEST(DirectoryStateDeltas, HaveAFormatOfTheirOwn) {
+  const TempDir dir;
+  const DirectoryState state = {
+      .is_clean = true,
+      .step = 7,
+      .stamp = std::string(32, 'a'),
+      .deltas = {{.steps = 6, .file = {.bytes = 9, .xxh3_128 = std::string(32, 'b')}},
+                 {.steps = 7, .file = {.bytes = 10, .xxh3_128 = std::string(32, 'c')}}}};
+  ASSERT_OK(WriteState(dir.path(), state));
+  EXPECT_EQ(ReadState(dir.path()).value(), state);
+  std::string text = ReadFile(dir / "STATE.json").value();
+  const size_t at = text.find("\"format\": 3");
+  ASSERT_NE(at, std::string::npos) << text;
+  text[at + 10] = '2';
+  ASSERT_OK(WriteFileDurably(dir / "STATE.json", text));
+  EXPECT_EQ(ReadState(dir.path()).status().code(), StatusCode::kCorruption);
+}
+
 }  // namespace
 }  // namespace rowhouse

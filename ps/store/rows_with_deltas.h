@@ -1,0 +1,35 @@
+// Rows of a save in mid-run: a store, and delta files of rows that were in memory only. Of a row
+// that several of them have, the record with the highest LSN counts.
+//
+// Who opens the rows of a directory calls OpenRowsOf, so that no delta file is passed over.
+//
+// Errors name the file: kNotFound if one is missing, kCorruption if one is not as it was written.
+// Threads: as RowStore.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/store/delta_file.h"
+#include "ps/store/directory_state.h"
+#include "ps/store/row_store.h"
+
+namespace rowhouse {
+
+// Compares each file with its size and digest.
+Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> deltas);
+
+// The rows that lie in <directory>/rows, and those of the delta files that `state` names.
+// `options.path` and `options.expected_stamp` are filled in. With delta files, kInternal unless
+// options.read_only: they are put into the store first (PutDeltas).
+Result<std::unique_ptr<RowStore>> OpenRowsOf(const std::string& directory,
+                                             const DirectoryState& state, const std::string& store,
+                                             RowStoreOptions options);
+
+// Puts the newest record of each row of the delta files into `store`, unless that has one of the
+// same LSN or a later one, and syncs.
+Status PutDeltas(const std::string& directory, std::span<const SavedDelta> deltas, RowStore& store);
+
+}  // namespace rowhouse
