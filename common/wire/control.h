@@ -115,6 +115,8 @@ struct ShardCounters {
   uint64_t store_bytes_written = 0;
   uint64_t cache_bytes_moved = 0;
   uint64_t process_peak_bytes = 0;
+  uint64_t rows_saved = 0;
+  uint64_t save_wait_ms = 0;
 
   // Adds another shard's.
   void Add(const ShardCounters& other);
@@ -158,6 +160,9 @@ inline constexpr ShardCounter kShardCounters[] = {
      "bytes by which caches of tables grew at the expense of others"},
     {"process_peak_bytes", &ShardCounters::process_peak_bytes,
      "most memory of the process so far; 0: not known", /*is_of_process=*/true},
+    {"rows_saved", &ShardCounters::rows_saved, "rows written to delta files by saves in mid-run"},
+    {"save_wait_ms", &ShardCounters::save_wait_ms,
+     "how long complete steps waited until a save in mid-run had written copies of rows"},
 };
 static_assert(sizeof(ShardCounters) ==
                   sizeof(RowsPulled) + std::size(kShardCounters) * sizeof(uint64_t),

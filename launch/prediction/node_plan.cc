@@ -166,10 +166,6 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
   if (touched_rows == "run") {
     ASSIGN_OR_RETURN(run, RowsOfRun(settings, plan, step_rows, accesses));
   }
-  // A checkpoint writes all dirty rows.
-  const uint64_t save_every = settings.output.save_every;
-  const bool saves_first = save_every > 0 && !storage.logs_pushes() &&
-                           (storage.dirty_steps() == 0 || save_every < storage.dirty_steps());
   for (uint32_t n = 0; n < nodes; ++n) {
     NodeSize size{.shards = SlicesOfNode(tables.physical, plan, n, shards, run.touched, step_rows,
                                          tables.is_frozen, run.pulled),
@@ -178,9 +174,9 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
                   .memory_limit_bytes = sizes.memory_limit_bytes,
                   .cache_ratio = storage.cache_ratio,
                   .cache_ways = storage.cache_ways,
-                  .max_dirty_steps = saves_first ? save_every : storage.dirty_steps(),
+                  .max_dirty_steps = storage.dirty_steps(),
                   .logs_pushes = storage.logs_pushes(),
-                  .checkpoints = save_every > 0 ? settings.output.keep : 0,
+                  .checkpoints = settings.output.save_every.is_on() ? settings.output.keep : 0,
                   .has_huge_pages = HasHugePages()};
     NodePlan::Node node{.memory = EstimateMemory(size),
                         .disk = EstimateDisk(size),

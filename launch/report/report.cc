@@ -24,7 +24,8 @@ JSON_HAS_MEMBERS(RunReport::CurvePoint, step, epoch, loss, accuracy, samples_per
                  learning_rate);
 JSON_HAS_MEMBERS(RunReport::Totals, first_step, steps, samples, seconds, samples_per_second,
                  test_auc_ceiling, was_stopped, median_step_ms, wire_bytes_per_step);
-JSON_HAS_MEMBERS(RunReport::Checkpoints, made, without_room, seconds, longest_seconds, last_bytes);
+JSON_HAS_MEMBERS(RunReport::Checkpoints, made, without_room, left_out, durable_step, seconds,
+                 longest_seconds, last_bytes);
 JSON_HAS_MEMBERS(RunReport::Restart, why, reached_step, from_step, steps_repeated, seconds_lost);
 JSON_HAS_MEMBERS(RunReport::Rows, digest, count);
 

@@ -103,6 +103,8 @@ struct RunReport {
   struct Checkpoints {
     uint64_t made = 0;
     uint64_t without_room = 0;     // given up, because the disk was full
+    uint64_t left_out = 0;         // were due while another one was being made
+    uint64_t durable_step = 0;     // of the newest that is whole
     double seconds = 0.0;          // for which steps stood still, over all of both
     double longest_seconds = 0.0;  // the longest of these times
     uint64_t last_bytes = 0;       // of the last one's files of rows, most of them links

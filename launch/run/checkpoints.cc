@@ -20,11 +20,11 @@
 namespace rowhouse {
 
 Checkpoints::Checkpoints(const WorkerSetup& setup, const JobSpec& job, const Links& links,
-                         WriteModel write_model)
+                         TakeModel take_model)
     : setup_(setup),
       job_(job),
       links_(links),
-      write_model_(std::move(write_model)),
+      take_model_(std::move(take_model)),
       model_dir_(setup.settings.output.model_dir) {}
 
 Status Checkpoints::ByOne(const std::function<Status()>& work, bool* is_agreed) {
@@ -33,6 +33,7 @@ Status Checkpoints::ByOne(const std::function<Status()>& work, bool* is_agreed) 
 }
 
 Status Checkpoints::Start(bool* is_agreed) {
+  begun_at_ = setup_.clock.NowMs();
   const bool replaces = job_.overwrite && !model_dir_.empty();
   if (!is_on() && !replaces) {
     *is_agreed = true;
@@ -57,80 +58,185 @@ Status Checkpoints::Start(bool* is_agreed) {
               directory);
         }
         RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/false));
-        return is_on() && !goes_on_from_one ? Make(steps) : OkStatus();
+        if (goes_on_from_one) figures_.durable_step = steps;
+        if (!is_on() || goes_on_from_one) return OkStatus();
+        RETURN_IF_ERROR(Begin(steps));
+        return WaitUntilOver();
       },
       is_agreed);
 }
 
+bool Checkpoints::IsDue(uint64_t steps) const {
+  const SaveEvery& every = setup_.settings.output.save_every;
+  if (every.steps > 0) return steps % every.steps == 0;
+  if (every.seconds > 0) {
+    return setup_.clock.NowMs() - begun_at_ >= static_cast<TimeMs>(every.seconds * 1000);
+  }
+  return ChangedBytes() >= every.megabytes << 20;
+}
+
+uint64_t Checkpoints::ChangedBytes() const {
+  uint64_t bytes = 0;
+  for (const CheckpointReply& reply : links_.client.replies().checkpoints) {
+    bytes += reply.changed_bytes;
+  }
+  return bytes;
+}
+
 Status Checkpoints::AfterStep(uint64_t steps, bool* is_agreed) {
   *is_agreed = true;
-  if (!is_on() || steps % setup_.settings.output.save_every != 0) return OkStatus();
-  return ByOne([&] { return Make(steps); }, is_agreed);
+  if (!is_on() || !setup_.options.prints) return OkStatus();
+  *is_agreed = false;
+  const SaveEvery& every = setup_.settings.output.save_every;
+  // A question costs a round trip to each shard.
+  constexpr TimeMs kAskAgainMs = 200;
+  const bool asks = setup_.clock.NowMs() - asked_at_ >= kAskAgainMs;
+  bool is_over = false;
+  if (pending_ && (asks || (every.steps > 0 && IsDue(steps)))) {
+    RETURN_IF_ERROR(GoOn(&is_over));
+  } else if (asks && every.megabytes > 0) {
+    RETURN_IF_ERROR(AskShards(steps, {.phase = CheckpointPhase::kAsk, .name = {}}));
+  }
+  if (!pending_ && IsDue(steps)) {
+    RETURN_IF_ERROR(Begin(steps));
+  } else if (pending_ && every.steps > 0 && IsDue(steps)) {
+    ++figures_.left_out;
+  }
+  *is_agreed = true;
+  return OkStatus();
 }
+
+Status Checkpoints::End() { return pending_ ? WaitUntilOver() : OkStatus(); }
 
 Status Checkpoints::AtTheEnd(uint64_t steps, bool* is_agreed) {
   *is_agreed = true;
   if (!is_on()) return OkStatus();
   return ByOne(
-      [&] {
-        const bool is_there = std::ranges::count(CheckpointsOf(model_dir_), steps) > 0;
-        return is_there ? OkStatus() : Make(steps);
+      [&]() -> Status {
+        if (std::ranges::count(CheckpointsOf(model_dir_), steps) > 0) return OkStatus();
+        RETURN_IF_ERROR(Begin(steps));
+        return WaitUntilOver();
       },
       is_agreed);
 }
 
-Status Checkpoints::Make(uint64_t steps) {
+Status Checkpoints::Begin(uint64_t steps) {
   const TimeNs began = setup_.clock.NowNs();
-  std::string no_room;
-  RETURN_IF_ERROR(TryToMake(steps, &no_room));
-  // Old ones go only once the new one is whole; what there is of a new one that is not goes, too.
-  std::vector<uint64_t> kept = CheckpointsOf(model_dir_);
-  const size_t keep = no_room.empty() ? setup_.settings.output.keep : kept.size();
-  if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(keep));
-  RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/no_room.empty()));
-  const double seconds = SecondsSince(began, setup_.clock);
-  figures_.seconds += seconds;
-  figures_.longest_seconds = std::max(figures_.longest_seconds, seconds);
+  begun_at_ = setup_.clock.NowMs();
+  // What lies on the workers is as it is after this step on each of them.
+  ASSIGN_OR_RETURN(WriteModel write_model, take_model_(steps));
+  RETURN_IF_ERROR(
+      AskShards(steps, {.phase = CheckpointPhase::kMark, .name = CheckpointName(steps)}));
+  pending_ = {.steps = steps,
+              .write_model = std::move(write_model),
+              .written = {},
+              .began = began,
+              .seconds = SecondsSince(began, setup_.clock)};
+  return OkStatus();
+}
+
+Status Checkpoints::GoOn(bool* is_over) {
+  const TimeNs began = setup_.clock.NowNs();
+  RETURN_IF_ERROR(Advance(is_over));
+  pending_->seconds += SecondsSince(began, setup_.clock);
+  if (!*is_over) return OkStatus();
+  const Pending ended = std::move(*pending_);
+  pending_.reset();
+  figures_.seconds += ended.seconds;
+  figures_.longest_seconds = std::max(figures_.longest_seconds, ended.seconds);
+  if (figures_.durable_step != ended.steps) return OkStatus();
   links_.progress.ClearLine();
-  if (no_room.empty()) {
-    ++figures_.made;
-    PrintClean("saved step {} in {}; steps stood still for {:.3f} s\n", steps,
-               CheckpointDirectory(model_dir_, steps), seconds);
-  } else if (figures_.without_room++ == 0) {
-    PrintClean(
-        "no checkpoint of step {}: the disk is full ({}); the run goes on, and tries again every "
-        "{} steps\n",
-        steps, no_room, setup_.settings.output.save_every);
-  }
+  PrintClean("saved step {} in {} within {:.3f} s; steps stood still for {:.3f} s\n", ended.steps,
+             CheckpointDirectory(model_dir_, ended.steps), SecondsSince(ended.began, setup_.clock),
+             ended.seconds);
   std::fflush(stdout);
   return OkStatus();
 }
 
-Status Checkpoints::TryToMake(uint64_t steps, std::string* no_room) {
-  // Taken on all shards before one of them writes: several may share a disk.
-  RETURN_IF_ERROR(AskShards(steps, {.phase = CheckpointPhase::kReserve}, no_room));
-  if (!no_room->empty()) return OkStatus();
-  RETURN_IF_ERROR(
-      AskShards(steps, {.phase = CheckpointPhase::kMake, .name = CheckpointName(steps)}, no_room));
-  if (!no_room->empty()) return OkStatus();
-  const Status written = AsFaultOfTheWorld(WriteDirectory(steps));
-  if (written.code() != StatusCode::kResourceExhausted) return written;
-  *no_room = written.message();
+// First the shards make their parts, then a thread of its own writes the model's files.
+Status Checkpoints::Advance(bool* is_over) {
+  if (!pending_->written.valid()) {
+    RETURN_IF_ERROR(AskShards(pending_->steps, {.phase = CheckpointPhase::kAsk, .name = {}}));
+    if (IsUnderWay()) return OkStatus();
+    if (const std::string no_room = NoRoom(); !no_room.empty()) {
+      *is_over = true;
+      return Complete(MakeStatus(StatusCode::kResourceExhausted, "{}", no_room));
+    }
+    StartWriting();
+  }
+  if (pending_->written.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    return OkStatus();
+  }
+  *is_over = true;
+  return Complete(AsFaultOfTheWorld(pending_->written.get()));
+}
+
+Status Checkpoints::WaitUntilOver() {
+  return WaitUntil(pending_->steps, [this](bool* is_over) { return GoOn(is_over); });
+}
+
+Status Checkpoints::WaitUntil(uint64_t steps, const std::function<Status(bool*)>& go_on) const {
+  const TimeMs until = setup_.clock.NowMs() + setup_.settings.cluster.save_deadline_ms;
+  for (bool is_over = false;;) {
+    RETURN_IF_ERROR(go_on(&is_over));
+    if (is_over) return OkStatus();
+    if (setup_.clock.NowMs() >= until) {
+      return MakeStatus(StatusCode::kDeadlineExceeded,
+                        "the checkpoint of step {} was not made, or its parts were not deleted, "
+                        "within --save_deadline_ms={}",
+                        steps, setup_.settings.cluster.save_deadline_ms);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+bool Checkpoints::IsUnderWay() const {
+  return std::ranges::any_of(links_.client.replies().checkpoints, &CheckpointReply::is_under_way);
+}
+
+std::string Checkpoints::NoRoom() const {
+  for (const CheckpointReply& reply : links_.client.replies().checkpoints) {
+    if (!reply.no_room.empty()) return reply.no_room;
+  }
+  return "";
+}
+
+// `written`: OK, or kResourceExhausted where shard or model found no room.
+Status Checkpoints::Complete(const Status& written) {
+  const uint64_t steps = pending_->steps;
+  const bool is_whole = written.ok();
+  if (!is_whole && written.code() != StatusCode::kResourceExhausted) return written;
+  // Old ones go only once the new one is whole; what there is of a new one that is not goes, too.
+  std::vector<uint64_t> kept = CheckpointsOf(model_dir_);
+  const size_t keep = is_whole ? setup_.settings.output.keep : kept.size();
+  if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(keep));
+  RETURN_IF_ERROR(DeleteOthersThan(kept, steps, is_whole));
+  if (is_whole) {
+    ++figures_.made;
+    figures_.durable_step = steps;
+  } else if (figures_.without_room++ == 0) {
+    links_.progress.ClearLine();
+    PrintClean(
+        "no checkpoint of step {}: the disk is full ({}); the run goes on, and tries again by "
+        "--save_every={}\n",
+        steps, written.message(), setup_.settings.output.save_every.text());
+    std::fflush(stdout);
+  }
   return OkStatus();
 }
 
-Status Checkpoints::AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room) {
+Status Checkpoints::AskShards(uint64_t steps, CheckpointRequest request) {
   links_.client.StartCheckpoint(steps, std::move(request));
   RETURN_IF_ERROR(RunClient(links_.client, links_.dialer, setup_.clock));
+  asked_at_ = setup_.clock.NowMs();
   parts_.clear();
   for (const CheckpointReply& reply : links_.client.replies().checkpoints) {
-    if (no_room->empty()) *no_room = reply.no_room;
     parts_.insert(reply.parts.begin(), reply.parts.end());
   }
   return OkStatus();
 }
 
-Status Checkpoints::WriteDirectory(uint64_t steps) {
+void Checkpoints::StartWriting() {
   std::vector<SavedShard> shards;
   figures_.last_bytes = 0;
   for (uint32_t s = 0; s < links_.client.shards().size(); ++s) {
@@ -141,12 +247,16 @@ Status Checkpoints::WriteDirectory(uint64_t steps) {
                       .checksum = part.checksum});
     figures_.last_bytes += part.bytes;
   }
-  const std::string directory = CheckpointDirectory(model_dir_, steps);
-  std::error_code error;  // A link there would lead elsewhere.
-  std::filesystem::remove_all(directory + ".tmp", error);
-  if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
-  RETURN_IF_ERROR(write_model_(directory + ".tmp", steps, std::move(shards)));
-  return RenameDurably(directory + ".tmp", directory);
+  pending_->written =
+      std::async(std::launch::async,
+                 [directory = CheckpointDirectory(model_dir_, pending_->steps),
+                  shards = std::move(shards), write_model = pending_->write_model]() -> Status {
+                   std::error_code error;  // A link there would lead elsewhere.
+                   std::filesystem::remove_all(directory + ".tmp", error);
+                   if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
+                   RETURN_IF_ERROR(write_model(directory + ".tmp", shards));
+                   return RenameDurably(directory + ".tmp", directory);
+                 });
 }
 
 Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64_t steps,
@@ -154,14 +264,20 @@ Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64
   // What somebody reads stays; the next checkpoint tries again.
   const Result<std::vector<uint64_t>> kept = DeleteCheckpointsExcept(wanted, model_dir_);
   if (!kept.ok()) return AsFaultOfTheWorld(kept.status());
-  std::string ignored;  // Deleting needs no room.
   CheckpointRequest request{
       .phase = CheckpointPhase::kDelete, .name = whole ? CheckpointName(steps) : "", .deleted = {}};
   // Before the first checkpoint it is not known which parts there are; cut-off runs left some.
-  if (parts_.empty()) RETURN_IF_ERROR(AskShards(steps, request, &ignored));
+  if (parts_.empty()) {
+    RETURN_IF_ERROR(AskShards(steps, request));
+    RETURN_IF_ERROR(WaitUntil(steps, [&](bool* is_over) -> Status {
+      RETURN_IF_ERROR(AskShards(steps, {.phase = CheckpointPhase::kAsk, .name = {}}));
+      *is_over = !IsUnderWay();
+      return OkStatus();
+    }));
+  }
   for (const uint64_t one : kept.value()) parts_.erase(CheckpointName(one));
   request.deleted.assign(parts_.begin(), parts_.end());
-  return AskShards(steps, std::move(request), &ignored);
+  return AskShards(steps, std::move(request));
 }
 
 std::string Checkpoints::SummaryText() const {
@@ -169,10 +285,19 @@ std::string Checkpoints::SummaryText() const {
   std::string text = fmt::format("checkpoints: {} made, steps stood still for {:.3f} s in all",
                                  figures_.made, figures_.seconds);
   if (figures_.made > 0) text += fmt::format(", {:.3f} s at most", figures_.longest_seconds);
+  if (figures_.left_out > 0) {
+    text += fmt::format("; {} left out, as one was being made", figures_.left_out);
+  }
   if (figures_.without_room > 0) {
     text += fmt::format("; {} found no room on the disk", figures_.without_room);
   }
+  if (figures_.made > 0) text += fmt::format("; {}", DurableText());
   return text + "\n";
+}
+
+std::string Checkpoints::DurableText() const {
+  if (!is_on() || (figures_.made == 0 && figures_.durable_step == 0)) return "";
+  return fmt::format("durable up to step {}", figures_.durable_step);
 }
 
 Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,

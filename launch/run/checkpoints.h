@@ -2,13 +2,17 @@
 // due, and how they are made, abandoned and deleted. docs/storage.md, "Saves in mid-run", says what
 // a crash leaves at each point.
 //
-// Steps stand still while a checkpoint is made. Every worker takes part: the one that prints makes
-// it, the others wait for it, so that no shard is asked for a later step meanwhile. Threads: the
-// trainer's.
+// The worker that prints makes them. It tells all shards between two steps to mark their rows, and
+// keeps the rest of the model in memory; then it asks after each step how the shards' parts stand,
+// and writes the model when all are made. Other workers go on: no shard applies a step before all
+// workers have pushed it. One checkpoint at a time: what is due meanwhile is left out.
+// Threads: the trainer's; the model's files are written by another one.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <future>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,50 +34,76 @@ class Checkpoints {
     Dialer& dialer;
     const Progress& progress;
   };
-  // Writes the model after `steps` into `directory`, all but the rows, which are the parts
-  // `shards`. kResourceExhausted on a full disk.
-  using WriteModel = std::function<Status(const std::string& directory, uint64_t steps,
-                                          std::vector<SavedShard> shards)>;
+  // The model as it is now, after so many steps, all but the rows: writes it into `directory`, now
+  // or later; the rows are the parts `shards`. kResourceExhausted on a full disk.
+  using WriteModel =
+      std::function<Status(const std::string& directory, std::vector<SavedShard> shards)>;
+  using TakeModel = std::function<Result<WriteModel>(uint64_t steps)>;
 
   // All references outlive this.
   Checkpoints(const WorkerSetup& setup, const JobSpec& job, const Links& links,
-              WriteModel write_model);
+              TakeModel take_model);
 
-  // These are collective. All workers return the same status, unless *is_agreed is false: then this
-  // worker failed by itself. A full disk is no failure.
+  // Start and AtTheEnd are collective. All workers return the same status, unless *is_agreed is
+  // false: then this worker failed by itself. A full disk is no failure.
 
   // Before the first step: deletes the checkpoints of a model that this run replaces, and those
   // that the run did not go on from. Then saves the model, unless it went on from a checkpoint, so
   // that there is one to go on from at any time.
   Status Start(bool* is_agreed);
-  // After a step: makes a checkpoint if one is due.
+  // After a step: begins a checkpoint if one is due, and ends one that is made.
   Status AfterStep(uint64_t steps, bool* is_agreed);
+  // After the last step, before the model is saved: waits for the one under way. By the worker that
+  // prints.
+  Status End();
   // When the model has been saved at the end of the run: the save is kept as a checkpoint, too, so
   // that a run which goes on from it can be killed.
   Status AtTheEnd(uint64_t steps, bool* is_agreed);
 
-  bool is_on() const { return setup_.settings.output.save_every > 0; }
+  bool is_on() const { return setup_.settings.output.save_every.is_on(); }
   // Of the worker that prints.
   const RunReport::Checkpoints& figures() const { return figures_; }
   // "checkpoints: 5 made, ...", with an end of line; "" where there are none.
   std::string SummaryText() const;
+  // "durable up to step 3000", "" where there is none.
+  std::string DurableText() const;
 
  private:
+  struct Pending {
+    uint64_t steps = 0;
+    WriteModel write_model;
+    std::future<Status> written;  // of the model's files, once the parts are made
+    TimeNs began = 0;
+    double seconds = 0.0;  // for which steps stood still so far
+  };
+
   // Carries out `work` on the worker that prints, and agrees on what came of it.
   Status ByOne(const std::function<Status()>& work, bool* is_agreed);
-  Status Make(uint64_t steps);
-  // OK with *no_room: why there is no checkpoint.
-  Status TryToMake(uint64_t steps, std::string* no_room);
-  Status AskShards(uint64_t steps, CheckpointRequest request, std::string* no_room);
-  Status WriteDirectory(uint64_t steps);
+  bool IsDue(uint64_t steps) const;
+  // Of rows that changed since the last one, when the shards were last asked.
+  uint64_t ChangedBytes() const;
+  Status Begin(uint64_t steps);
+  // Asks how it stands; *is_over: it is made or given up.
+  Status GoOn(bool* is_over);
+  Status WaitUntilOver();
+  Status WaitUntil(uint64_t steps, const std::function<Status(bool* is_over)>& go_on) const;
+  Status Advance(bool* is_over);
+  Status Complete(const Status& written);
+  Status AskShards(uint64_t steps, CheckpointRequest request);
+  // Whether a shard has something of it to do; why there is no checkpoint, or "".
+  bool IsUnderWay() const;
+  std::string NoRoom() const;
+  void StartWriting();
   // Here and on the shards, between the same two steps. `whole`: the checkpoint of `steps` is.
   Status DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64_t steps, bool whole);
 
   const WorkerSetup& setup_;
   const JobSpec& job_;
   const Links links_;
-  const WriteModel write_model_;
+  const TakeModel take_model_;
   const std::string& model_dir_;
+  std::optional<Pending> pending_;
+  TimeMs asked_at_ = 0, begun_at_ = 0;
   std::set<std::string> parts_;  // checkpoints of which some shard had a part when last asked
   RunReport::Checkpoints figures_;
 };

@@ -81,6 +81,8 @@ std::string Progress::FiguresText(const StepDone& step, TimeMs now,
     text += fmt::format("  test AUC {:.4f}", evaluations_.back().metrics.roc_auc);
   }
   if (!shards.empty()) text += "  " + shards;
+  const std::string saves = options_.describe_saves ? options_.describe_saves() : "";
+  if (!saves.empty()) text += "  " + saves;
   const double ms_a_step =
       static_cast<double>(now - *began_) / static_cast<double>(step.steps_done - first_step_);
   const auto left = static_cast<double>(step.last_step - step.steps_done);

@@ -21,6 +21,8 @@ struct ProgressOptions {
   // Called for each of the lines every ten seconds; returns what the line says of the shards, such
   // as "hits 98.1 %". Null: the lines say nothing of them.
   std::function<std::string()> describe_shards = nullptr;
+  // Called for each line; "durable up to step 3000" or "". Null: the lines say nothing of saves.
+  std::function<std::string()> describe_saves = nullptr;
 };
 
 // A line that warns of a model that predicts the same number for all samples; "" otherwise. Such a

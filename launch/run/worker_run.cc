@@ -145,9 +145,8 @@ class WorkerRun {
   Status SaveModelWith(const std::string& rows_digest);
   // The learning curve of the model, with this run as far as it came.
   TrainingHistory HistorySoFar() const;
-  // All but the rows, which lie in `shards`, after `steps`.
-  Status WriteModel(const std::string& directory, uint64_t steps, std::vector<SavedShard> shards,
-                    const std::string& rows_digest);
+  // All but the rows, as it is now, after `steps`.
+  Result<Checkpoints::WriteModel> TakeModel(uint64_t steps, const std::string& rows_digest);
   Status PrintAllParameters(std::string_view title, uint64_t steps);
   // Where rows were found since the last call, for the lines of progress.
   std::string DescribeShards();
@@ -195,7 +194,8 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
       saving_waits_(std::in_place, setup.saving, client_, *links_.dialer, setup.clock),
       progress_({.prints = setup.options.prints,
                  .is_terminal = IsWatchedOnTerminal(),
-                 .describe_shards = [this] { return DescribeShards(); }},
+                 .describe_shards = [this] { return DescribeShards(); },
+                 .describe_saves = [this] { return checkpoints_.DurableText(); }},
                 setup.clock),
       lr_policy_(
           LrPolicies()
@@ -210,11 +210,9 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
                                                         .clock = setup.clock,
                                                         .observer = progress_,
                                                         .stop = setup.stop}),
-      checkpoints_(
-          setup, job_, {.client = client_, .dialer = *links_.dialer, .progress = progress_},
-          [this](const std::string& directory, uint64_t steps, std::vector<SavedShard> shards) {
-            return WriteModel(directory, steps, std::move(shards), "");
-          }),
+      checkpoints_(setup, job_,
+                   {.client = client_, .dialer = *links_.dialer, .progress = progress_},
+                   [this](uint64_t steps) { return TakeModel(steps, ""); }),
       recording_(setup.settings, Raw(setup.workers.rank()), setup.workers.size()),
       profiler_(setup.options.profile, setup.settings.output.model_dir, setup.options.host,
                 setup.options.prints, job_.shards_per_node,
@@ -338,8 +336,8 @@ TrainingHistory WorkerRun::HistorySoFar() const {
   return Continued(run_.start.history, run, progress_, evaluation_);
 }
 
-Status WorkerRun::WriteModel(const std::string& directory, uint64_t steps,
-                             std::vector<SavedShard> shards, const std::string& rows_digest) {
+Result<Checkpoints::WriteModel> WorkerRun::TakeModel(uint64_t steps,
+                                                     const std::string& rows_digest) {
   Manifest manifest;
   manifest.model_id = job_.model_id;
   manifest.config_digest = job_.config_digest;
@@ -352,17 +350,23 @@ Status WorkerRun::WriteModel(const std::string& directory, uint64_t steps,
   manifest.data_settings = DataSettingsDigest(setup_.settings);
   manifest.tables = job_.tables;
   manifest.plan = job_.plan;
-  manifest.shards = std::move(shards);
   TrainingStep& step = *run_.step;
   const PlaceInData place = PlaceAfter(steps, data_, TrainerOptionsOf(setup_.settings, job_));
   ASSIGN_OR_RETURN(const DatasetState state, data_.StateAt(place.epoch, place.sample));
-  const std::vector<float> dense = MakeDenseFile(step.dense(), step.optimizer(), *step.rows());
-  return SaveModel(directory, std::move(manifest),
-                   {.dense = dense,
-                    .dense_values = dense.size() - step.rows()->saved_floats(),
-                    .config_yaml = WriteYamlText(setup_.settings),
-                    .data = state,
-                    .curve = HistorySoFar().ToJsonText()});
+  std::vector<float> dense = MakeDenseFile(step.dense(), step.optimizer(), *step.rows());
+  const size_t dense_values = dense.size() - step.rows()->saved_floats();
+  return Checkpoints::WriteModel(
+      [manifest, state, dense_values, dense = std::move(dense),
+       config_yaml = WriteYamlText(setup_.settings), curve = HistorySoFar().ToJsonText()](
+          const std::string& directory, std::vector<SavedShard> shards) mutable {
+        manifest.shards = std::move(shards);
+        return SaveModel(directory, manifest,
+                         {.dense = dense,
+                          .dense_values = dense_values,
+                          .config_yaml = config_yaml,
+                          .data = state,
+                          .curve = curve});
+      });
 }
 
 Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
@@ -375,9 +379,9 @@ Status WorkerRun::SaveModelWith(const std::string& rows_digest) {
                       .directory = links_.shards[s].directory,
                       .stamp = client_.replies().flushes[s].stamp});
   }
-  const auto save = [&] {
-    return AsFaultOfTheWorld(WriteModel(directory, summary_.steps_done, shards, rows_digest));
-  };
+  ASSIGN_OR_RETURN(const Checkpoints::WriteModel write,
+                   TakeModel(summary_.steps_done, rows_digest));
+  const auto save = [&] { return AsFaultOfTheWorld(write(directory, shards)); };
   return UntilThereIsRoom({.what = "the model in " + directory,
                            .deadline_ms = setup_.settings.cluster.save_deadline_ms},
                           setup_.clock, save);
@@ -390,8 +394,11 @@ Status WorkerRun::SaveTrained() {
   Status saved;
   if (setup_.options.prints && keeps_model()) {
     // The flushed rows and the files of the manifest make a model only together.
-    client_.StartFlush(summary_.steps_done);
-    saved = RunClient(client_, *links_.dialer, setup_.clock);
+    saved = checkpoints_.End();
+    if (saved.ok()) {
+      client_.StartFlush(summary_.steps_done);
+      saved = RunClient(client_, *links_.dialer, setup_.clock);
+    }
     if (saved.ok()) saved = SaveModelWith("");
   }
   RETURN_IF_ERROR(AgreeOrFail(setup_.saving, saved, "saving the model"));

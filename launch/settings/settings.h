@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "launch/settings/save_every.h"
 #include "ps/shard/node_options.h"
 #include "sharding/plans/strategy.h"
 #include "sharding/tables/embedding_tables.h"
@@ -97,7 +98,7 @@ struct OutputSettings {
   std::string label;              // "": see Settings::run_label()
   bool load = false;              // goes on from the model in model_dir
   bool overwrite = false;         // deletes an earlier model in model_dir and row_dir
-  uint64_t save_every = 0;        // steps between checkpoints; 0: none
+  SaveEvery save_every;           // between checkpoints
   uint32_t keep = 2;              // checkpoints kept
   std::string record_ids;         // trace of the ids looked up; "": none
   double record_ids_share = 1.0;  // of the ids of large plain tables

@@ -50,16 +50,16 @@ Status CheckModelDirectory(const Settings& s) {
         "--load with store=memory: rows in memory ended with the run that trained them; train "
         "again with store=rocksdb");
   }
-  if (s.output.save_every == 0) return OkStatus();
+  if (!s.output.save_every.is_on()) return OkStatus();
   if (!s.storage.has_files()) {
     return UsageError(
         "save_every={} with store=memory: rows in memory cannot be saved; give store=rocksdb, or "
         "leave save_every out",
-        s.output.save_every);
+        s.output.save_every.text());
   }
   if (s.output.model_dir.empty()) {
     return UsageError("save_every={} needs --model_dir: the directory that the model is saved in",
-                      s.output.save_every);
+                      s.output.save_every.text());
   }
   return OkStatus();
 }

@@ -36,7 +36,10 @@ RowCache::RowCache(const RowCacheOptions& options)
       victims_(policy_.get()) {}
 
 CacheVictim RowCache::RowIn(Slot slot) const {
-  return {.is_dirty = is_dirty(slot), .row = table_.RowAt(slot), .record = records_.bytes(slot)};
+  return {.is_dirty = is_dirty(slot),
+          .row = table_.RowAt(slot),
+          .slot = slot,
+          .record = records_.bytes(slot)};
 }
 
 RowCache::Slot RowCache::Claim(RowId row, uint64_t step, CacheVictim* victim,

@@ -53,6 +53,7 @@ struct RowCacheOptions {
 struct CacheVictim {
   bool is_dirty = false;
   RowId row{};
+  CacheSlot slot = kNoCacheSlot;  // where it was
   std::span<const std::byte> record;
 };
 

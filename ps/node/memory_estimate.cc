@@ -284,6 +284,7 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
   DiskEstimate disk;
   if (!node.has_files) return disk;
   double compacted = 0, older = 0, most_unordered = 0;  // bytes of files
+  double dirty = 0;                                     // bytes of rows in caches, at most
   for (const std::vector<SliceSize>& shard : node.shards) {
     const std::vector<SliceCache> caches = CachesOf(shard, node);
     double unordered = 0;
@@ -293,6 +294,7 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
       const double bytes = FileBytes(slice.touched_rows, slice.record_bytes);
       compacted += bytes;
       const double held = caches[i].held_rows;
+      dirty += held * slice.record_bytes;
       if (node.max_dirty_steps > 0 || held < slice.touched_rows) {
         const double hits = node.max_dirty_steps > 0 ? 0 : held / slice.touched_rows;
         const double writes = slice.pulled_rows.value_or(HUGE_VAL) * (1 - hits);
@@ -327,7 +329,9 @@ DiskEstimate EstimateDisk(const NodeSize& node) {
   disk.records = Whole(StoredBy(node).bytes);
   disk.compacted = Whole(compacted);
   disk.peak = Whole(compacted + kCompacting * most_unordered + kOlderCopies * older);
-  disk.checkpoints = node.checkpoints * disk.peak;
+  // Delta files: twice the dirty rows, and what the save that exceeds this adds.
+  constexpr double kDeltas = 3;
+  disk.checkpoints = node.checkpoints * (disk.peak + Whole(kDeltas * dirty));
   return disk;
 }
 

@@ -95,7 +95,8 @@ struct DiskEstimate {
   // rows takes longer than a lap.
   uint64_t log = 0;
   // Files that only checkpoints still have, beside all of the above. An upper bound: each holds as
-  // much as the store had, if all rows change between two of them.
+  // much as the store had, if all rows change between two of them, and delta files of rows that are
+  // in caches.
   uint64_t checkpoints = 0;
 };
 // All 0 for store=memory.

@@ -40,7 +40,9 @@ bool CacheAdmission::Admit(LocalSlice& slice, RowId row, const std::byte* record
 void CacheAdmission::TakeVictim(LocalSlice& slice, const CacheVictim& victim) {
   if (victim.record.empty()) return;
   ++state_.counters.rows_evicted;
-  if (victim.is_dirty) writer_.Queue(slice, victim.row, victim.record.data());
+  if (!victim.is_dirty) return;
+  writer_.marked().BeforeLeaving(slice, victim.row, victim.slot, victim.record.data());
+  writer_.Queue(slice, victim.row, victim.record.data());
 }
 
 }  // namespace rowhouse

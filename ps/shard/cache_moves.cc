@@ -43,7 +43,10 @@ void CacheMoves::CountBytes() {
 }
 
 void CacheMoves::OnStepApplied() {
-  if (!is_on() || is_grant_awaited_ || state_.blockage.is_blocked() || state_.has_failed()) return;
+  if (!is_on() || is_grant_awaited_ || state_.blockage.is_blocked() || state_.has_failed() ||
+      rooms_.writer.marked().is_walking()) {
+    return;
+  }
   if (!CarryOutGrant() || state_.has_failed()) return;
   if (state_.next_step / state_.options.cache_move_steps > demands_.round) {
     BeginRound();

@@ -55,54 +55,37 @@ void Controls::ServeOne(ControlTask task) {
         request, MakeStatus(StatusCode::kInternal, "{}: asked about step {}, but step {} is next",
                             state_.options.name, request.header.step, state_.next_step));
   }
-  if (save_) return parked_.push_back(std::move(task));
-  const bool is_checkpoint = request.header.type == MessageType::kCheckpoint;
-  if (is_checkpoint && task.checkpoint.phase != CheckpointPhase::kMake) {
-    return StartCheckpoint(std::move(task));
+  if (request.header.type == MessageType::kCheckpoint) {
+    if (const Status begun = rooms_.saves.Begin(task.checkpoint.name); !begun.ok()) {
+      return state_.out.Refuse(request, begun);
+    }
+    return state_.out.Answer(request, rooms_.saves.Report());
   }
+  if (save_ || rooms_.saves.is_under_way()) return parked_.push_back(std::move(task));
   save_ = Save{.task = std::move(task)};
   ContinueSave();
 }
 
-uint64_t Controls::DirtyBytes() const {
-  uint64_t bytes = 0;
-  for (const LocalSlice* slice : rooms_.tables.slices()) {
-    const RowCache& cache = *slice->cache;
-    uint64_t rows = 0;
-    for (RowCache::Slot slot = 0; slot < cache.capacity_rows(); ++slot) {
-      rows += cache.is_dirty(slot) ? 1 : 0;
-    }
-    bytes += rows * slice->store.record_bytes;
+Status Controls::Checkpoint(Request request, CheckpointRequest checkpoint) {
+  if (checkpoint.phase == CheckpointPhase::kMark) {
+    return Park(std::move(request), std::move(checkpoint));
   }
-  return bytes;
+  if (checkpoint.phase == CheckpointPhase::kDelete) {
+    rooms_.saves.Delete(checkpoint, request.header.step);
+  }
+  state_.out.Answer(request, rooms_.saves.Report());
+  return OkStatus();
 }
 
-// A phase of a checkpoint, all rows being written for which it waits.
-void Controls::StartCheckpoint(ControlTask task) {
-  CheckpointStore action{.ticket = state_.out.TakeTicket(),
-                         .phase = task.checkpoint.phase,
-                         .name = std::move(task.checkpoint.name),
-                         .steps = state_.next_step,
-                         .deleted = std::move(task.checkpoint.deleted)};
-  if (action.phase == CheckpointPhase::kReserve) action.bytes = DirtyBytes();
-  if (action.phase == CheckpointPhase::kMake && state_.options.keeps_written_rows) {
-    action.written_rows = rooms_.tables.WrittenSlices();
-  }
-  in_store_.emplace(action.ticket, std::move(task.request));
-  state_.out.Add(std::move(action));
-}
-
-// ---- Saves ------------------------------------------------------------------------------------
+// ---- FLUSH and DIGEST -------------------------------------------------------------------------
 
 // Copies of rows under way to the store take bounded memory, however many are dirty: RowsWritten
 // makes room for more.
 void Controls::ContinueSave() {
   const std::vector<LocalSlice*>& slices = rooms_.tables.slices();
   for (; save_->slice < slices.size(); ++save_->slice, save_->next = 0) {
-    if (save_->is_checkpoint() && rooms_.writer.found_no_room()) break;
     if (!WriteSlice(*slices[save_->slice], &save_->next)) return;
   }
-  if (save_->is_checkpoint() && !EndTries()) return;
   EndSave();
 }
 
@@ -113,11 +96,7 @@ bool Controls::WriteSlice(LocalSlice& slice, RowCache::Slot* next) {
   while (*next < slots) {
     if (!rooms_.writer.has_room()) return false;
     const RowCache::Slot end = std::min(slots, *next + piece);
-    if (save_->is_checkpoint()) {
-      rooms_.writer.TryDirty(slice, *next, end);
-    } else {
-      rooms_.writer.QueueDirty(slice, *next, end);
-    }
+    rooms_.writer.QueueDirty(slice, *next, end);
     if (state_.has_failed()) return false;
     rooms_.writer.Flush();
     *next = end;
@@ -125,34 +104,13 @@ bool Controls::WriteSlice(LocalSlice& slice, RowCache::Slot* next) {
   return true;
 }
 
-// The rows of a checkpoint were sent to the store. False: not all are there yet; or there was no
-// room for one, which ends the checkpoint, and they are dirty as before. As no step is applied
-// meanwhile, the store otherwise has all rows as they are.
-bool Controls::EndTries() {
-  if (rooms_.writer.is_trying()) return false;
-  if (const Status tried = rooms_.writer.TakeTried(); !tried.ok()) {
-    CheckpointReply reply;
-    reply.no_room = tried.message();
-    state_.out.Answer(save_->task.request, reply);
-    save_.reset();
-    return false;
-  }
-  for (LocalSlice* slice : rooms_.tables.slices()) {
-    RowCache& cache = *slice->cache;
-    for (RowCache::Slot slot = 0; slot < cache.capacity_rows(); ++slot) {
-      if (cache.is_dirty(slot)) cache.set_clean(slot);  // Others may never have been touched.
-    }
-  }
-  return true;
-}
-
 void Controls::EndSave() {
   ControlTask task = std::move(save_->task);
   save_.reset();
-  if (task.request.header.type == MessageType::kCheckpoint) return StartCheckpoint(std::move(task));
   const uint64_t ticket = state_.out.TakeTicket();
   if (task.request.header.type == MessageType::kFlush) {
     rooms_.sweeper.NoteSync(ticket, state_.next_step);  // A change's LSN is its step + 1.
+    state_.clean_at = state_.next_step;
     SyncStore sync{.ticket = ticket, .steps = state_.next_step};
     if (state_.options.keeps_written_rows) sync.written_rows = rooms_.tables.WrittenSlices();
     state_.out.Add(std::move(sync));
@@ -175,20 +133,6 @@ void Controls::OnSynced(const StoreSynced& event) {
   if (!request) return;
   FlushReply reply;
   reply.stamp = event.stamp;
-  state_.out.Answer(*request, reply);
-}
-
-void Controls::OnCheckpointed(const StoreCheckpointed& event) {
-  const bool has_no_room = event.status.code() == StatusCode::kResourceExhausted;
-  if (!event.status.ok() && !has_no_room) state_.Fail(event.status);
-  const auto request = state_.has_failed() ? std::nullopt : TakeWaiting(event.ticket);
-  if (!request) return;
-  CheckpointReply reply;
-  if (has_no_room) reply.no_room = event.status.message();
-  reply.directory = event.directory;
-  reply.checksum = event.checksum;
-  reply.bytes = event.bytes;
-  reply.parts = event.parts;
   state_.out.Answer(*request, reply);
 }
 

@@ -1,12 +1,10 @@
-// Controls: what a worker asks between two steps: to save all rows (FLUSH), for a checkpoint of
-// them, for their digest, and for counters (STATS).
+// Controls: what a worker asks between two steps: to save all rows (FLUSH), for a save in mid-run
+// (CHECKPOINT, see saves.h), for their digest, and for counters (STATS).
 //
-// A save writes all dirty rows, piece by piece, and no step is applied meanwhile, so that what is
-// saved is the rows after one step. FLUSH then syncs the store, writes "clean" into STATE.json
+// FLUSH writes all dirty rows, piece by piece, and no step is applied meanwhile, so that what is
+// saved is the rows after one step. It then syncs the store, writes "clean" into STATE.json
 // (shard_store.h) and is answered. docs/storage.md, "A save", says what else makes a saved model.
-// One save or digest at a time. CHECKPOINT writes the rows in the same way; then the shard's part
-// of the checkpoint is made from the store, and the directory stays "open". Rows stay dirty until
-// all are written, so that a disk without room ends the checkpoint only.
+// A digest writes the rows in the same way. One FLUSH, digest or save in mid-run at a time.
 // Threads: the shard's thread only.
 #pragma once
 
@@ -19,6 +17,7 @@
 #include "common/wire/checkpoint.h"
 #include "common/wire/profile.h"
 #include "ps/shard/local_tables.h"
+#include "ps/shard/saves.h"
 #include "ps/shard/shard_state.h"
 #include "ps/shard/store_writer.h"
 #include "ps/shard/sweeper.h"
@@ -27,7 +26,7 @@ namespace rowhouse {
 
 struct ControlTask {
   Request request;
-  CheckpointRequest checkpoint = {};  // of a CHECKPOINT
+  CheckpointRequest checkpoint = {};  // of a CHECKPOINT: kMark
 };
 
 class Controls {
@@ -36,6 +35,7 @@ class Controls {
     const LocalTables& tables;
     StoreWriter& writer;
     Sweeper& sweeper;
+    Saves& saves;
   };
   Controls(ShardState& state, const Rooms& rooms) : state_(state), rooms_(rooms) {}
 
@@ -45,16 +45,17 @@ class Controls {
   // kResourceExhausted, here and below, if the worker has asked for more than any sound one.
   Status Park(Request request, CheckpointRequest checkpoint = {});
   void Serve();
+  // Answers at once, but a kMark, which is parked.
+  Status Checkpoint(Request request, CheckpointRequest checkpoint);
   // Answers a PROFILE at once, but for what the store has to be asked.
   Status Profile(Request request, ProfileWish wish);
 
-  // Whether a save is under way.
+  // Whether a FLUSH or digest writes rows.
   bool is_saving() const { return save_.has_value(); }
   // Writes on, as far as the writer has room.
   void ContinueSave();
 
   void OnSynced(const StoreSynced& event);
-  void OnCheckpointed(const StoreCheckpointed& event);
   void OnScanned(const StoreScanned& event);
   void OnCounted(const StoreCounted& event);
 
@@ -70,18 +71,13 @@ class Controls {
     ControlTask task;
     size_t slice = 0;         // number of the slice that is being written
     RowCache::Slot next = 0;  // its first slot that is not written yet
-
-    bool is_checkpoint() const { return task.request.header.type == MessageType::kCheckpoint; }
   };
 
   Status CheckNumber(uint32_t worker) const;
   void ServeOne(ControlTask task);
   void AnswerProfile(const Request& request, const StoreCounted& event);
-  void StartCheckpoint(ControlTask task);
-  uint64_t DirtyBytes() const;
   bool WriteSlice(LocalSlice& slice, RowCache::Slot* next);
   void EndSave();
-  bool EndTries();
   // The request that waits for this ticket; nothing if it was refused since.
   std::optional<Request> TakeWaiting(uint64_t ticket);
 

@@ -62,13 +62,26 @@ struct StoreCounted {
   RowStoreCounters counters;
   uint64_t process_peak_bytes = 0;  // 0: not known
 };
-struct StoreCheckpointed {  // answers CheckpointStore
+struct StoreCut {  // answers CutStore
   uint64_t ticket = 0;
-  Status status;          // kResourceExhausted: there is no room, and no part
-  std::string directory;  // of the part, after kMake
+  Status status;  // kResourceExhausted, here and in the next two: there is no room
+};
+struct DeltaWritten {
+  uint64_t ticket = 0;
+  Status status;
+};
+struct PartMade {  // answers MakePart
+  uint64_t ticket = 0;
+  Status status;          // not OK: there is no part
+  std::string directory;  // of the part
   std::string checksum;
   uint64_t bytes = 0;
+  uint64_t delta_bytes = 0;        // of the delta file of this save
   std::vector<std::string> parts;  // of this model and shard that are there afterwards
+};
+struct PartsDeleted {  // answers DropPart and DeletePartsOf
+  Status status;
+  std::vector<std::string> parts;  // as above
 };
 // Who finds no room to write. Store and log are retried independently of each other.
 enum class Blocked : uint8_t { kStore, kLog };
@@ -87,9 +100,10 @@ struct CacheGranted {  // the answer to AskCacheBudget
 struct Tick {};      // a time asked for by WakeAt has come
 struct Continue {};  // the answer to CallAgain
 
-using ShardEvent = std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned,
-                                StoreCounted, StoreCheckpointed, LogAppended, LogTruncated,
-                                StoreBlocked, StoreUnblocked, CacheGranted, Tick, Continue>;
+using ShardEvent =
+    std::variant<MessageArrived, RowsRead, RowsWritten, StoreSynced, StoreScanned, StoreCounted,
+                 StoreCut, DeltaWritten, PartMade, PartsDeleted, LogAppended, LogTruncated,
+                 StoreBlocked, StoreUnblocked, CacheGranted, Tick, Continue>;
 
 // ---- Actions --------------------------------------------------------------------------------
 
@@ -104,9 +118,6 @@ struct ReadRows {
 struct WriteRows {
   uint64_t ticket = 0;
   std::vector<StoreWrite> writes;
-  // Finding no room ends it, with a part of the rows written: for rows that their caches still have
-  // as dirty. Other writes are retried.
-  bool gives_up = false;
 };
 struct SyncStore {  // makes all writes so far survive a crash
   uint64_t ticket = 0;
@@ -125,16 +136,32 @@ struct AppendLog {
 struct TruncateLog {       // may overtake appends that find no room
   uint64_t low_water = 0;  // LSN
 };
-// One phase of a checkpoint (common/wire/checkpoint.h). Finding no room ends it: it is not retried,
-// as writes of rows are.
-struct CheckpointStore {
+// Of a save in mid-run, in this order; they go on beside the store's. Finding no room ends them:
+// they are not retried, as writes of rows are. (ps/store/part_maker.h)
+struct CutStore {  // no write or sync is under way until this has ended
   uint64_t ticket = 0;
-  CheckpointPhase phase = CheckpointPhase::kReserve;
-  uint64_t bytes = 0;                           // kReserve: of rows still to be written
-  std::string name;                             // kMake, kDelete
-  uint64_t steps = 0;                           // how many steps the rows have
-  std::vector<WrittenSlice> written_rows = {};  // kMake: as of SyncStore
-  std::vector<std::string> deleted;             // kDelete
+  std::string name;          // of the checkpoint
+  bool has_changes = false;  // rows have changed since the directory was new, loaded or clean
+};
+struct WriteDelta {
+  uint64_t ticket = 0;
+  uint64_t steps = 0;  // that the records have
+  std::vector<StoreWrite> writes;
+};
+struct MakePart {
+  uint64_t ticket = 0;
+  std::string name;
+  uint64_t steps = 0;
+  std::vector<uint64_t> deltas;  // steps of the delta files that it needs
+  std::vector<WrittenSlice> written_rows;  // as of SyncStore
+};
+struct DropPart {  // of a save that is given up
+  std::string name;
+};
+struct DeletePartsOf {  // as PartMaker::Delete
+  std::vector<std::string> names;
+  std::string whole;
+  uint64_t steps = 0;
 };
 struct ScanStore {  // digest of every stored row
   uint64_t ticket = 0;
@@ -153,8 +180,15 @@ struct WakeAt {  // replaces an earlier one
 // before it gives Continue, so that answers need not wait for the step, and few are in memory.
 struct CallAgain {};
 
-using ShardAction =
-    std::variant<SendFrames, ReadRows, WriteRows, SyncStore, CheckpointStore, ScanStore, CountStore,
-                 AppendLog, TruncateLog, AskCacheBudget, WakeAt, CallAgain>;
+using ShardAction = std::variant<SendFrames, ReadRows, WriteRows, SyncStore, ScanStore, CountStore,
+                                 CutStore, WriteDelta, MakePart, DropPart, DeletePartsOf, AppendLog,
+                                 TruncateLog, AskCacheBudget, WakeAt, CallAgain>;
+
+// Whether the save thread carries it out (ShardStore::ExecuteSave).
+inline bool IsOfSave(const ShardAction& action) {
+  return std::holds_alternative<CutStore>(action) || std::holds_alternative<WriteDelta>(action) ||
+         std::holds_alternative<MakePart>(action) || std::holds_alternative<DropPart>(action) ||
+         std::holds_alternative<DeletePartsOf>(action);
+}
 
 }  // namespace rowhouse

@@ -55,11 +55,6 @@ Blocked WhatIsBlocked(const ShardEvent& event) {
 
 bool MakesRoom(const ShardAction& action) { return std::holds_alternative<TruncateLog>(action); }
 
-bool IsRetried(const ShardAction& action) {
-  const auto* write = std::get_if<WriteRows>(&action);
-  return write == nullptr || !write->gives_up;
-}
-
 bool FoundNoRoom(const ShardEvent& event) {
   const Status* const status = StatusOf(event);
   return status != nullptr && status->code() == StatusCode::kResourceExhausted;
@@ -73,7 +68,7 @@ void IoThread::CarryOut(std::vector<ShardAction>& actions) {
     std::vector<ShardEvent> events = execute_(std::span(actions).subspan(next));
     CHECK(!events.empty() && events.size() <= actions.size() - next);
     std::optional<ShardEvent> blocked;
-    if (FoundNoRoom(events.back()) && IsRetried(actions[next + events.size() - 1])) {
+    if (FoundNoRoom(events.back())) {
       done_(StoreBlocked{*StatusOf(events.back()), WhatIsBlocked(events.back())});
       is_blocked = true;
       blocked = std::move(events.back());

@@ -1,9 +1,9 @@
-// IoThread: a thread that carries out a shard's store actions, or its log actions, in order, so
-// that the shard's own thread never waits for a disk.
+// IoThread: a thread that carries out a shard's store actions, or its log actions, or those of its
+// saves, in order, so that the shard's own thread never waits for a disk.
 //
 // Faults: an action that finds no room (a full disk, a stalled store) is retried until there is
 //         room or the thread must end; later actions wait. TruncateLog makes room and goes first.
-//         What belongs to a checkpoint is not retried.
+//         What belongs to a save in mid-run is not retried.
 // Bound:  the queue has no bound of its own. A shard has at most one read for each pull in flight
 //         (peers x their window), and serves no pulls while too many bytes wait to be written.
 #pragma once

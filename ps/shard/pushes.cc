@@ -121,6 +121,21 @@ bool Pushes::IsNextComplete() const {
          std::ranges::all_of(step->second.workers, &WorkerPush::is_complete);
 }
 
+uint64_t Pushes::RecordBytesOfNext() const {
+  uint64_t bytes = 0;
+  for (const WorkerPush& worker : OfNext().workers) {
+    for (const auto& [number, part] : worker.parts) {
+      for (const LocalRows& rows : part->tables) {
+        bytes += rows.rows * tables_[rows.table].layout.bytes();
+      }
+    }
+    for (const auto& [key, bags] : worker.pulled_bags) {
+      bytes += bags.rows.size() * tables_[bags.table].layout.bytes();
+    }
+  }
+  return bytes;
+}
+
 std::string Pushes::DescribeMissing() const {
   const auto step = steps_.find(state_.next_step);
   std::string missing;

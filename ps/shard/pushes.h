@@ -60,6 +60,8 @@ class Pushes {
   bool IsNextComplete() const;
   // Those of the next step. Requires that they are complete.
   const StepPushes& OfNext() const { return steps_.at(state_.next_step); }
+  // At least the bytes of the records that they change. Requires the same.
+  uint64_t RecordBytesOfNext() const;
   // Of a step that was applied.
   void Forget(uint64_t step);
   // "no push of it came from worker 1, 3", of the next step.

@@ -318,7 +318,7 @@ Result<CheckpointRequest> Requests::ReadCheckpoint(const Message& message) const
                            message.header.sender);
   }
   const std::string present = CheckpointName(message.header.step);
-  const bool may_be_unnamed = body.phase != CheckpointPhase::kMake;
+  const bool may_be_unnamed = body.phase != CheckpointPhase::kMark;
   if (body.name != present && !(may_be_unnamed && body.name.empty())) {
     return CorruptionError("\"{}\" is not the name of a checkpoint of {} steps", body.name,
                            message.header.step);
@@ -328,7 +328,7 @@ Result<CheckpointRequest> Requests::ReadCheckpoint(const Message& message) const
       return CorruptionError("\"{}\" is no name of a checkpoint", deleted);
     }
   }
-  if (state_.options.rows_end_with_job && body.phase != CheckpointPhase::kDelete) {
+  if (state_.options.rows_end_with_job && body.phase == CheckpointPhase::kMark) {
     return UsageError(
         "--save_every: {} deletes its rows at the end of the job, and the parts of checkpoints "
         "lie beside them; start it with --row_dir",

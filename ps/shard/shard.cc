@@ -17,7 +17,9 @@ Shard::Shard(const ShardOptions& options, LocalTables tables)
       admission_(state_, tables_, writer_),
       requests_(state_, tables_),
       sweeper_(state_, {.tables = tables_, .writer = writer_}),
-      controls_(state_, {.tables = tables_, .writer = writer_, .sweeper = sweeper_}),
+      saves_(state_, {.tables = tables_, .writer = writer_, .sweeper = sweeper_}),
+      controls_(state_,
+                {.tables = tables_, .writer = writer_, .sweeper = sweeper_, .saves = saves_}),
       prefetches_(
           state_,
           {.tables = tables_, .reader = reader_, .writer = writer_, .admission = admission_}),
@@ -53,7 +55,9 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
                  ? ShardPhase::kStore
                  : ShardPhase::kOther);
   const bool serves_all = Advance();
+  saves_.Continue();
   if (state_.has_failed()) RefuseAll();
+  NoteWaitForSave();
   if (CanApplyStep() || (!serves_all && !state_.has_failed())) {
     state_.out.Add(CallAgain{});
   } else {
@@ -78,7 +82,10 @@ void Shard::Dispatch(ShardEvent& event) {
                  [&](RowsRead& read) { reader_.OnRowsRead(std::move(read)); },
                  [&](RowsWritten& written) { writer_.OnRowsWritten(written); },
                  [&](StoreSynced& synced) { OnSynced(synced); },
-                 [&](StoreCheckpointed& made) { controls_.OnCheckpointed(made); },
+                 [&](StoreCut& cut) { saves_.OnCut(cut); },
+                 [&](DeltaWritten& written) { saves_.OnDeltaWritten(written); },
+                 [&](PartMade& made) { saves_.OnPartMade(made); },
+                 [&](PartsDeleted& deleted) { saves_.OnPartsDeleted(deleted); },
                  [&](StoreScanned& scanned) { controls_.OnScanned(scanned); },
                  [&](StoreCounted& counted) { controls_.OnCounted(counted); },
                  [&](LogAppended& appended) { pushes_.OnLogAppended(appended); },
@@ -139,7 +146,7 @@ Status Shard::Take(Request request, Message message) {
     case MessageType::kCheckpoint: {
       ASSIGN_OR_RETURN(CheckpointRequest checkpoint, requests_.ReadCheckpoint(message));
       RETURN_IF_ERROR(requests_.CheckControl(request.header));
-      return controls_.Park(std::move(request), std::move(checkpoint));
+      return controls_.Checkpoint(std::move(request), std::move(checkpoint));
     }
     default:
       return CorruptionError("{}: a shard takes no message of type {}", state_.options.name,
@@ -166,9 +173,33 @@ bool Shard::Advance() {
   return serves_all;
 }
 
-bool Shard::CanApplyStep() const {
+bool Shard::IsStepDue() const {
   return !state_.has_failed() && !update_.is_reading() && !controls_.is_saving() &&
          pushes_.IsNextComplete();
+}
+
+bool Shard::CanApplyStep() const {
+  return IsStepDue() && (!saves_.is_under_way() || saves_.HasRoomFor(pushes_.RecordBytesOfNext()));
+}
+
+void Shard::NoteWaitForSave() {
+  if (!IsStepDue() || CanApplyStep()) {
+    if (waits_for_save_since_) {
+      state_.counters.save_wait_ms += static_cast<uint64_t>(state_.now - *waits_for_save_since_);
+    }
+    return waits_for_save_since_.reset();
+  }
+  // Workers that wait for others ask whether a shard is blocked.
+  state_.blockage.last_at = state_.now;
+  state_.blockage.why = saves_.WhyNoRoom();
+  constexpr TimeMs kTellAgainMs = 1000;
+  if (!waits_for_save_since_) {
+    waits_for_save_since_ = state_.now;
+  } else if (state_.now - told_of_wait_ < kTellAgainMs) {
+    return;
+  }
+  told_of_wait_ = state_.now;
+  TellWaiting(state_.blockage.why);
 }
 
 void Shard::ApplyStep() {
@@ -197,14 +228,17 @@ void Shard::OnSynced(const StoreSynced& event) {
   if (!state_.has_failed()) controls_.OnSynced(event);
 }
 
-// Everybody who waits is told, and waits from now on as long as it was ready to.
+// Everybody who waits is told, and waits from now on as long as it was ready to (TellWaiting).
 void Shard::OnBlocked(const StoreBlocked& event) {
-  const BusyReply busy{
-      .message = fmt::format("{} waits: {}", state_.options.name, event.status.message())};
   const bool is_news = state_.blockage.blocked.insert(event.what).second;
-  LOG_IF(WARNING, is_news) << busy.message;
+  LOG_IF(WARNING, is_news) << state_.options.name << " waits: " << event.status.message();
   state_.blockage.last_at = state_.now;
   state_.blockage.why = event.status.message();
+  TellWaiting(event.status.message());
+}
+
+void Shard::TellWaiting(const std::string& why) {
+  const BusyReply busy{.message = fmt::format("{} waits: {}", state_.options.name, why)};
   const auto tell = [&](Request& request) {
     request.deadline = state_.DeadlineOf(request.header);
     state_.out.Answer(request, busy);

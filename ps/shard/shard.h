@@ -28,6 +28,7 @@
 #include "ps/shard/pulls.h"
 #include "ps/shard/pushes.h"
 #include "ps/shard/requests.h"
+#include "ps/shard/saves.h"
 #include "ps/shard/senders.h"
 #include "ps/shard/shard_options.h"
 #include "ps/shard/shard_state.h"
@@ -90,6 +91,9 @@ class Shard {
   // Serves what the present state allows. False: there is more to serve when the answers are sent.
   bool Advance();
   bool CanApplyStep() const;
+  bool IsStepDue() const;
+  void NoteWaitForSave();
+  void TellWaiting(const std::string& why);
   void ApplyStep();
   void OnStepApplied();
   void RefuseAll();
@@ -103,6 +107,7 @@ class Shard {
   Requests requests_;
   Senders senders_;
   Sweeper sweeper_;
+  Saves saves_;
   Controls controls_;
   Prefetches prefetches_;
   Preload preload_;
@@ -113,6 +118,9 @@ class Shard {
 
   bool has_begun_ = false;  // an event was handled
   TimeMs wake_at_ = 0;      // 0: none asked for
+  // Since when the next step has waited for a save, and when that was last told.
+  std::optional<TimeMs> waits_for_save_since_;
+  TimeMs told_of_wait_ = 0;
 };
 
 // Handles an event and, as often as the shard asks for it, Continue. Returns all actions, in order.

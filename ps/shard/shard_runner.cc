@@ -99,6 +99,14 @@ class ShardRunner::Loop {
         io_(
             runner.name_ + "-io", /*max_batch=*/1,
             [this](std::span<ShardAction> actions) { return CarryOutInStore(actions); },
+            [this](ShardEvent event) { runner_.Complete(std::move(event)); }),
+        save_io_(
+            runner_.name_ + "-save", /*max_batch=*/1,
+            [this](std::span<ShardAction> actions) {
+              std::vector<ShardEvent> events;
+              events.push_back(runner_.store_->ExecuteSave(actions.front()));
+              return events;
+            },
             [this](ShardEvent event) { runner_.Complete(std::move(event)); }) {
     runner_.phases_.pid = static_cast<uint32_t>(getpid());
     runner_.shard_->CountPhasesIn(&runner_.phases_);
@@ -201,6 +209,8 @@ class ShardRunner::Loop {
       CHECK(account.ledger != nullptr) << runner_.name_ << " has no account";
       // Queued, so that the actions after this one come before those of the answer.
       runner_.Complete(CacheGranted{account.ledger->Ask(account.shard, std::move(ask->demands))});
+    } else if (IsOfSave(action)) {
+      save_io_.Submit(std::move(action));
     } else {
       io_.Submit(std::move(action));
     }
@@ -239,6 +249,7 @@ class ShardRunner::Loop {
   TimeMs wake_at_ = std::numeric_limits<TimeMs>::max();
   TimeNs ready_at_ = 0;  // when it last began to look for a message
   IoThread io_;
+  IoThread save_io_;
   std::optional<IoThread> log_io_;
 };
 

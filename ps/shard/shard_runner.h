@@ -1,5 +1,6 @@
 // ShardRunner: drives one Shard in production, with a thread for the shard and its listener, an I/O
-// thread for its store, and another one for its push log, if it has one.
+// thread for its store, another one for its saves in mid-run, and one for its push log, if it has
+// one.
 //
 // Threads: Start and Stop are called on the owner's thread.
 #pragma once

@@ -108,11 +108,13 @@ struct ShardState {
       : options(shard_options),
         next_step(shard_options.first_step),
         lap_began(shard_options.first_step),
+        clean_at(shard_options.first_step),
         out(shard_options) {}
 
   const ShardOptions options;
   uint64_t next_step = 0;  // the step to be applied next
   uint64_t lap_began = 0;  // steps applied when the sweeper's lap began
+  uint64_t clean_at = 0;   // steps done when the store last was to have all rows
   TimeMs now = 0;          // of the event
   ShardCounters counters;
   Blockage blockage;

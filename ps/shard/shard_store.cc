@@ -19,7 +19,7 @@ ShardStore::ShardStore(std::unique_ptr<RowStore> store, std::string directory,
     : store_(std::move(store)),
       directory_(std::move(directory)),
       last_sync_steps_(steps),
-      whole_(std::move(whole)) {
+      parts_(*store_, directory_, std::move(whole)) {
   for (const TableSpec& spec : tables) {
     auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
     const DigestedTable digested(spec.name, StateShapeOf(*optimizer));
@@ -64,14 +64,12 @@ ShardEvent ShardStore::Execute(ShardAction& action) {
                         .counters = store_->counters(),
                         .process_peak_bytes = PeakBytesOfProcess()};
   }
-  if (auto* checkpoint = std::get_if<CheckpointStore>(&action)) return Checkpoint(*checkpoint);
   auto* scan = std::get_if<ScanStore>(&action);
   CHECK(scan != nullptr) << "not a store action";
   return Scan(scan->ticket);
 }
 
 Status ShardStore::Write(const WriteRows& action) {
-  reserved_.Free();  // These rows may be those it was taken for.
   if (!is_open_ && !directory_.empty()) {
     RETURN_IF_ERROR(AsFaultOfTheWorld(MarkChanged()));
   }
@@ -99,66 +97,59 @@ Status ShardStore::Sync(const SyncStore& action) {
   return OkStatus();
 }
 
-StoreCheckpointed ShardStore::Checkpoint(const CheckpointStore& action) {
-  StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
-  if (directory_.empty()) {
-    // Nothing is kept, so nothing is in the way.
-    if (action.phase != CheckpointPhase::kDelete) {
-      event.status = store_->Checkpoint(action.name).status();
-    }
-    return event;
+ShardEvent ShardStore::ExecuteSave(ShardAction& action) {
+  if (auto* cut = std::get_if<CutStore>(&action)) {
+    return StoreCut{.ticket = cut->ticket, .status = AsFaultOfTheWorld(Cut(*cut))};
   }
-  switch (action.phase) {
-    case CheckpointPhase::kReserve: {
-      // A quarter more, for keys, indexes and filters; and what the store writes beside rows.
-      constexpr uint64_t kBesideRows = uint64_t{4} << 20;
-      const uint64_t rows = action.bytes + store_->bytes_in_memory();
-      event.status = reserved_.Take(directory_, rows + rows / 4 + kBesideRows);
-      break;
-    }
-    case CheckpointPhase::kMake:
-      event.status = MakePartOf(action, &event);
-      break;
-    case CheckpointPhase::kDelete:
-      reserved_.Free();
-      event.status = DeletePartsOf(action);
-      break;
+  if (auto* delta = std::get_if<WriteDelta>(&action)) {
+    const Status status =
+        delta->writes.empty() ? OkStatus() : parts_.AddToDelta(delta->steps, delta->writes);
+    return DeltaWritten{.ticket = delta->ticket, .status = AsFaultOfTheWorld(status)};
   }
+  if (auto* make = std::get_if<MakePart>(&action)) return Make(*make);
+  if (auto* drop = std::get_if<DropPart>(&action)) {
+    parts_.Abandon(drop->name);
+    return Deleted(OkStatus());
+  }
+  auto* deleted = std::get_if<DeletePartsOf>(&action);
+  CHECK(deleted != nullptr) << "not an action of a save";
+  return Deleted(parts_.Delete(std::move(deleted->names), deleted->whole, deleted->steps));
+}
+
+// A model that this run replaces is gone once there is a part of the run's own.
+Status ShardStore::Cut(const CutStore& action) {
+  if (action.has_changes && !is_open_ && !directory_.empty()) {
+    RETURN_IF_ERROR(MarkChanged());
+    is_open_ = true;
+  }
+  return parts_.Cut(action.name);
+}
+
+PartMade ShardStore::Make(const MakePart& action) {
+  PartMade event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
+  Result<PartMaker::Part> made =
+      parts_.Finish(action.name, action.steps, action.deltas, action.written_rows);
+  event.status = AsFaultOfTheWorld(made.status());
+  if (!made.ok()) return event;
+  event.directory = std::move(made.value().directory);
+  event.checksum = std::move(made.value().facts.checksum);
+  event.bytes = made.value().facts.bytes;
+  event.delta_bytes = made.value().delta_bytes;
+  Result<std::vector<std::string>> parts = parts_.Parts();
+  event.status = AsFaultOfTheWorld(parts.status());
+  if (parts.ok()) event.parts = std::move(parts).value();
+  return event;
+}
+
+PartsDeleted ShardStore::Deleted(Status status) const {
+  PartsDeleted event{.status = std::move(status), .parts = {}};
   if (event.status.ok()) {
-    const Result<DirectoryOwner> owner = ReadOwner(directory_);
-    Result<std::vector<std::string>> parts =
-        owner.ok() ? PartsOf(owner.value(), directory_) : owner.status();
+    Result<std::vector<std::string>> parts = parts_.Parts();
     event.status = parts.status();
     if (parts.ok()) event.parts = std::move(parts).value();
   }
   event.status = AsFaultOfTheWorld(event.status);
   return event;
-}
-
-// Whatever the list says, a checkpoint from which the model can go on stays: the newest that is
-// known to be whole, and as long as none is, all of earlier steps.
-Status ShardStore::DeletePartsOf(const CheckpointStore& action) {
-  if (!action.name.empty()) whole_ = action.name;
-  std::vector<std::string> deleted = action.deleted;
-  std::erase_if(deleted, [&](const std::string& name) {
-    if (!whole_.empty()) return name == whole_;
-    return StepsOfCheckpoint(name).value_or(0) < action.steps;
-  });
-  ASSIGN_OR_RETURN(const DirectoryOwner owner, ReadOwner(directory_));
-  return DeleteParts(deleted, owner, directory_);
-}
-
-Status ShardStore::MakePartOf(const CheckpointStore& action, StoreCheckpointed* event) {
-  reserved_.Free();  // No row was dirty.
-  // Another part of a whole checkpoint would have another checksum than its manifest names.
-  ASSIGN_OR_RETURN(PartFacts facts, action.name == whole_
-                                        ? SumUpPart(CheckpointPart(directory_, action.name))
-                                        : MakePart(*store_, directory_, action.name, action.steps,
-                                                   action.written_rows));
-  event->directory = CheckpointPart(directory_, action.name);
-  event->checksum = std::move(facts.checksum);
-  event->bytes = facts.bytes;
-  return OkStatus();
 }
 
 // The rows are saved without this file: an error here costs the next run a scan.

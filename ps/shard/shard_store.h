@@ -2,7 +2,10 @@
 // STATE.json: "open" from before the first write on, "clean" at a step after a sync, so that no run
 // continues from rows that were changed and not saved.
 //
-// Threads: one at a time (the shard's I/O thread; the test's own in simulation).
+// Threads: one at a time (the shard's I/O thread; the test's own in simulation), and another one
+// for
+//          ExecuteSave (the shard's save thread). While that cuts the store, the shard asks for no
+//          write and no sync.
 #pragma once
 
 #include <functional>
@@ -14,7 +17,7 @@
 #include "common/status.h"
 #include "ps/shard/opening_progress.h"
 #include "ps/shard/shard.h"
-#include "ps/store/checkpoint_part.h"
+#include "ps/store/part_maker.h"
 #include "ps/store/row_store.h"
 #include "sharding/rows/rows_digest.h"
 #include "sharding/rows/table_spec.h"
@@ -41,19 +44,22 @@ class ShardStore {
   // clean sync wrote, if it fits, else by visiting every record.
   Status TellStored(Shard* shard, OpeningProgress* progress);
 
-  // Carries out ReadRows, WriteRows, SyncStore, CheckpointStore, ScanStore or CountStore and
-  // returns its event. A write or sync that found no room (kResourceExhausted) leaves `action`
-  // unchanged and may be carried out again.
+  // Carries out ReadRows, WriteRows, SyncStore, ScanStore or CountStore and returns its event. A
+  // write or sync that found no room (kResourceExhausted) leaves `action` unchanged and may be
+  // carried out again.
   ShardEvent Execute(ShardAction& action);
   ShardEvent Execute(ShardAction&& action) { return Execute(action); }
+  // The same of the actions of saves (IsOfSave).
+  ShardEvent ExecuteSave(ShardAction& action);
+  ShardEvent ExecuteSave(ShardAction&& action) { return ExecuteSave(action); }
 
  private:
   Status MarkChanged();
   Status Write(const WriteRows& action);
   Status Sync(const SyncStore& action);
-  StoreCheckpointed Checkpoint(const CheckpointStore& action);
-  Status MakePartOf(const CheckpointStore& action, StoreCheckpointed* event);
-  Status DeletePartsOf(const CheckpointStore& action);
+  Status Cut(const CutStore& action);
+  PartMade Make(const MakePart& action);
+  PartsDeleted Deleted(Status status) const;
   void KeepWrittenRows(std::span<const WrittenSlice> slices) const;
   StoreScanned Scan(uint64_t ticket);
 
@@ -69,8 +75,7 @@ class ShardStore {
   bool is_open_ = false;            // STATE.json says "open"
   bool has_changed_ = false;        // by this object
   uint64_t last_sync_steps_ = 0;
-  ReservedRoom reserved_;  // for a checkpoint
-  std::string whole_;      // the newest checkpoint that is known to be whole; "": none is
+  PartMaker parts_;
 };
 
 }  // namespace rowhouse

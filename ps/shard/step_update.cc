@@ -146,6 +146,7 @@ void StepUpdate::UpdateTable(LocalTable& table, const TableTouches& touches, Mis
                              MissesBySlice* never_written, TurnTimer* turns) {
   const size_t dim = table.layout.dim;
   std::vector<float> sum(dim);
+  MarkedRows& marked = rooms_.writer.marked();
   FindAhead ahead(table, touches.rows(), /*claims=*/false,
                   [&](size_t begin, size_t end) { touches.Prefetch(begin, end, dim); });
   std::span<const FoundRow> found;
@@ -166,7 +167,9 @@ void StepUpdate::UpdateTable(LocalTable& table, const TableTouches& touches, Mis
       of_slice.misses.push_back({row, {gradient.begin(), gradient.end()}});
       continue;
     }
-    Update(table, row, gradient, slice.cache->record(where.slot));
+    std::byte* const record = slice.cache->record(where.slot);
+    marked.BeforeUpdate(slice, row, where.slot, record);
+    Update(table, row, gradient, record);
     slice.cache->set_dirty(where.slot);
   }
 }
@@ -220,8 +223,10 @@ Status StepUpdate::UpdateMisses(const SliceMisses& of_slice, StoreRead& read) {
   for (const Miss& miss : of_slice.misses) {
     // A pull of the same step, still under way when its worker pushed, may have brought it in.
     const RowCache::Slot slot = slice.cache->Find(miss.row);
+    std::byte* const cached = slot == RowCache::kNone ? record : slice.cache->record(slot);
+    rooms_.writer.marked().BeforeUpdate(slice, miss.row, slot, cached);
     if (slot != RowCache::kNone) {
-      Update(table, miss.row, miss.gradient, slice.cache->record(slot));
+      Update(table, miss.row, miss.gradient, cached);
       slice.cache->set_dirty(slot);
     } else {
       Update(table, miss.row, miss.gradient, record);

@@ -1,7 +1,7 @@
 // StoreReader: reads rows from the store, and goes on where the caller stopped.
 //
 // Reads are carried out in order, after all writes that were queued before: a row that was evicted
-// a moment ago is read as it was written.
+// a moment ago is read as it was written, also if the write is held.
 // Threads: the shard's thread only.
 #pragma once
 
@@ -30,7 +30,16 @@ class StoreReader {
  private:
   ShardState& state_;
   StoreWriter& writer_;
-  std::map<uint64_t, Continuation> waiting_;  // by ticket
+  struct Waiting {
+    Continuation then;
+    // Rows whose writes were held when the read was asked for: reads[read].rows[row].
+    struct Held {
+      size_t read, row;
+      std::vector<std::byte> record;
+    };
+    std::vector<Held> held;
+  };
+  std::map<uint64_t, Waiting> waiting_;  // by ticket
 };
 
 }  // namespace rowhouse

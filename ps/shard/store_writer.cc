@@ -59,52 +59,52 @@ StoreWrite& StoreWriter::QueuedOf(const LocalSlice& slice) {
 
 void StoreWriter::QueueDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end) {
   const std::vector<std::pair<RowId, RowCache::Slot>> dirty = slice.cache->DirtySlots(begin, end);
-  QueueCopies(slice, dirty);
-  for (const auto& [row, slot] : dirty) slice.cache->set_clean(slot);
-}
-
-void StoreWriter::QueueCopies(LocalSlice& slice,
-                              const std::vector<std::pair<RowId, RowCache::Slot>>& dirty) {
   if (dirty.empty()) return;
   StoreWrite& write = QueuedOf(slice);
   write.rows.reserve(write.rows.size() + dirty.size());
   write.records.reserve(write.records.size() + dirty.size() * slice.store.record_bytes);
-  for (const auto& [row, slot] : dirty) Queue(slice, row, slice.cache->record(slot));
+  for (const auto& [row, slot] : dirty) {
+    const std::byte* const record = slice.cache->record(slot);
+    marked_.BeforeLeaving(slice, row, slot, record);
+    Queue(slice, row, record);
+    slice.cache->set_clean(slot);
+  }
 }
 
-void StoreWriter::TryDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end) {
-  Flush();
-  QueueCopies(slice, slice.cache->DirtySlots(begin, end));
-  if (const auto ticket = Send(/*gives_up=*/true)) tried_.insert(*ticket);
-}
-
-void StoreWriter::Flush() { Send(/*gives_up=*/false); }
-
-std::optional<uint64_t> StoreWriter::Send(bool gives_up) {
-  if (queued_.empty()) return std::nullopt;
-  WriteRows action{.ticket = state_.out.TakeTicket(), .writes = {}, .gives_up = gives_up};
-  const uint64_t ticket = action.ticket;
-  uint64_t bytes = 0;
+void StoreWriter::Flush() {
+  if (queued_.empty()) return;
+  std::vector<StoreWrite> writes;
   for (auto& [number, write] : queued_) {
-    bytes += write.records.size();
-    action.writes.push_back(std::move(write));
+    unwritten_bytes_ += write.records.size();
+    writes.push_back(std::move(write));
   }
   queued_.clear();
-  unwritten_bytes_ += bytes;
+  if (is_held_) return held_.Add(std::move(writes));
+  Send(std::move(writes));
+}
+
+void StoreWriter::Send(std::vector<StoreWrite> writes) {
+  uint64_t bytes = 0;
+  for (const StoreWrite& write : writes) bytes += write.records.size();
+  const uint64_t ticket = state_.out.TakeTicket();
   write_bytes_.emplace(ticket, bytes);
-  state_.out.Add(std::move(action));
-  return ticket;
+  state_.out.Add(WriteRows{.ticket = ticket, .writes = std::move(writes)});
+}
+
+void StoreWriter::Hold() {
+  Flush();
+  is_held_ = true;
+}
+
+void StoreWriter::Release() {
+  is_held_ = false;
+  for (std::vector<StoreWrite>& group : held_.Take()) Send(std::move(group));
 }
 
 void StoreWriter::OnRowsWritten(const RowsWritten& event) {
   const auto bytes = write_bytes_.extract(event.ticket);
   CHECK(!bytes.empty()) << "write " << event.ticket << " ended twice";
   unwritten_bytes_ -= bytes.mapped();
-  const bool was_tried = tried_.erase(event.ticket) > 0;
-  if (was_tried && event.status.code() == StatusCode::kResourceExhausted) {
-    if (no_room_.ok()) no_room_ = event.status;
-    return;
-  }
   if (!event.status.ok()) state_.Fail(event.status);
 }
 

@@ -1,20 +1,21 @@
 // StoreWriter: rows on their way from the cache to the store.
 //
 // Rows are queued by slice and leave together, by Flush: before each read of the store and at the
-// end of each event. A NaN or infinity in a row that is to be written fails the shard, so that none
+// end of each event. While the store is cut for a save they are held in memory (Hold), where reads
+// see them. A NaN or infinity in a row that is to be written fails the shard, so that none
 // reaches the store.
 // Threads: the shard's thread only.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "ps/shard/held_writes.h"
 #include "ps/shard/local_tables.h"
+#include "ps/shard/marked_rows.h"
 #include "ps/shard/shard_state.h"
 
 namespace rowhouse {
@@ -41,7 +42,8 @@ class RecentWrites {
 
 class StoreWriter {
  public:
-  StoreWriter(ShardState& state, LocalTables& tables) : state_(state), tables_(tables) {}
+  StoreWriter(ShardState& state, LocalTables& tables)
+      : state_(state), tables_(tables), marked_(state, tables) {}
 
   // Copies the record.
   void Queue(LocalSlice& slice, RowId row, const std::byte* record);
@@ -49,38 +51,39 @@ class StoreWriter {
   void QueueDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end);
   // One WriteRows action of all that is queued; none if nothing is.
   void Flush();
-  // Writes the dirty rows of these slots, and leaves them dirty: a disk without room is no failure
-  // then. What is queued before leaves first.
-  void TryDirty(LocalSlice& slice, RowCache::Slot begin, RowCache::Slot end);
-  bool is_trying() const { return !tried_.empty(); }
-  bool found_no_room() const { return !no_room_.ok(); }
-  // What became of all tries since the last call.
-  Status TakeTried() { return std::exchange(no_room_, {}); }
+  // From Hold to Release nothing leaves: Flush adds what is queued to held().
+  void Hold();
+  void Release();
+  bool is_held() const { return is_held_; }
+  const HeldWrites& held() const { return held_; }
+  // Whether no write is under way.
+  bool is_idle() const { return write_bytes_.empty(); }
   void OnRowsWritten(const RowsWritten& event);
 
-  // Bytes under way to the store are fewer than max_unwritten_bytes.
+  // Bytes held or under way to the store are fewer than max_unwritten_bytes.
   bool has_room() const { return unwritten_bytes_ < state_.options.max_unwritten_bytes; }
+  uint64_t unwritten_bytes() const { return unwritten_bytes_; }
   // Whoever writes a whole cache writes it in pieces of at most so many slots. A piece is at most
   // 1 MiB, the size of the blocks of memtables: these blocks then reuse the places in the heap that
   // written pieces leave. Larger pieces would make the heap grow.
   RowCache::Slot SlotsOfPiece(const LocalSlice& slice) const;
 
   RecentWrites& recent() { return recent_; }
+  MarkedRows& marked() { return marked_; }
 
  private:
   StoreWrite& QueuedOf(const LocalSlice& slice);
-  void QueueCopies(LocalSlice& slice, const std::vector<std::pair<RowId, RowCache::Slot>>& dirty);
-  // The ticket; nothing is done if nothing is queued.
-  std::optional<uint64_t> Send(bool gives_up);
+  void Send(std::vector<StoreWrite> writes);
 
   ShardState& state_;
   LocalTables& tables_;
   std::map<uint32_t, StoreWrite> queued_;               // by number of the slice
   std::unordered_map<uint64_t, uint64_t> write_bytes_;  // of writes under way, by ticket
-  uint64_t unwritten_bytes_ = 0;                        // their sum
-  std::set<uint64_t> tried_;  // tickets of writes under way that may find no room
-  Status no_room_;            // of the first that found none
+  uint64_t unwritten_bytes_ = 0;                        // their sum, and that of held_
+  bool is_held_ = false;
+  HeldWrites held_;
   RecentWrites recent_;
+  MarkedRows marked_;
 };
 
 }  // namespace rowhouse

@@ -31,9 +31,10 @@ void Sweeper::OnStepApplied() {
   }
   state_.counters.rows_swept += state_.counters.rows_written - written_before;
   // While the last lap's sync is under way this lap goes on: on a slow disk syncs would queue up,
-  // and the log would grow by a lap for each.
+  // and the log would grow by a lap for each. And a sync does not cover writes that are held.
   if (progress < 1.0 || state_.has_failed()) return;
-  if (!state_.options.node.logs_pushes() || syncs_.empty()) EndLap();
+  const bool may_sync = syncs_.empty() && !rooms_.writer.is_held();
+  if (!state_.options.node.logs_pushes() || may_sync) EndLap();
 }
 
 void Sweeper::EndLap() {

@@ -39,6 +39,7 @@ class Sweeper {
   // A sync was asked for by this ticket, after which the store has all changes up to `lsn`.
   void NoteSync(uint64_t ticket, uint64_t lsn) { syncs_.emplace(ticket, lsn); }
   void OnSynced(uint64_t ticket);
+  bool is_syncing() const { return !syncs_.empty(); }
 
  private:
   double Progress() const;

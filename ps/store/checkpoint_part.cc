@@ -41,7 +41,10 @@ Status RemoveAll(const std::string& path) {
   return FromErrorCode(error, "delete", path);
 }
 
-bool IsRowFile(const fs::path& file) { return file.extension() == ".sst"; }
+// `file`: relative to its part.
+bool IsRowFile(const fs::path& file) {
+  return file.extension() == ".sst" || file.parent_path() == "deltas";
+}
 
 // Paths of all files in `directory`, relative to it, in order. Locks and logs of whoever reads the
 // files are none of them.
@@ -96,21 +99,33 @@ Status LinkFile(const std::string& from, const std::string& to) {
   return is_synced ? OkStatus() : StatusFromErrno(why, "fsync", to);
 }
 
-Status FillPart(RowStore& store, const std::string& shard_directory, const std::string& part,
-                uint64_t steps, std::span<const WrittenSlice> written_rows) {
-  RETURN_IF_ERROR(MakeDirectoryDurably(part));
-  ASSIGN_OR_RETURN(const std::string stamp, store.Checkpoint(part + kRows));
+Status FillPart(const std::string& shard_directory, const std::string& part,
+                PartContents contents) {
+  if (!contents.deltas.empty()) {
+    RETURN_IF_ERROR(MakeDirectoryDurably(DeltaDirectory(part)));
+    for (const SavedDelta& delta : contents.deltas) {
+      RETURN_IF_ERROR(
+          LinkFile(DeltaPath(shard_directory, delta.steps), DeltaPath(part, delta.steps)));
+    }
+    RETURN_IF_ERROR(SyncDirectory(DeltaDirectory(part)));
+  }
   ASSIGN_OR_RETURN(const DirectoryOwner owner, ReadOwner(shard_directory));
   RETURN_IF_ERROR(WriteOwner(part, owner));
-  if (!written_rows.empty() && !stamp.empty()) {
-    RETURN_IF_ERROR(SaveWrittenRows(part + kWrittenRowsFile, stamp, written_rows));
+  if (!contents.written_rows.empty() && !contents.stamp.empty()) {
+    RETURN_IF_ERROR(
+        SaveWrittenRows(part + kWrittenRowsFile, contents.stamp, contents.written_rows));
   }
-  return WriteState(part, {.is_clean = true, .step = steps, .stamp = stamp});
+  return WriteState(part, {.is_clean = true,
+                           .step = contents.steps,
+                           .stamp = contents.stamp,
+                           .deltas = std::move(contents.deltas)});
 }
 
 Status FillCopy(const std::string& part, const std::string& directory) {
   RETURN_IF_ERROR(MakeDirectoryDurably(directory + kRows));
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(part));
+  const bool has_deltas = fs::exists(DeltaDirectory(part));
+  if (has_deltas) RETURN_IF_ERROR(MakeDirectoryDurably(DeltaDirectory(directory)));
   for (const fs::path& file : files) {
     if (*file.begin() == kPushLog) continue;
     const std::string from = fs::path(part) / file, to = fs::path(directory) / file;
@@ -118,6 +133,7 @@ Status FillCopy(const std::string& part, const std::string& directory) {
     RETURN_IF_ERROR(is_never_changed ? LinkFile(from, to) : CopyFile(from, to));
   }
   RETURN_IF_ERROR(SyncDirectory(directory + kRows));
+  if (has_deltas) RETURN_IF_ERROR(SyncDirectory(DeltaDirectory(directory)));
   return SyncDirectory(directory);
 }
 
@@ -166,28 +182,32 @@ Status CheckPart(const std::string& part, const std::string& checksum) {
                          found.checksum, checksum);
 }
 
-Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
-                           const std::string& name, uint64_t steps,
-                           std::span<const WrittenSlice> written_rows) {
+Result<std::string> CutPart(RowStore& store, const std::string& shard_directory,
+                            const std::string& name) {
   CHECK(StepsOfCheckpoint(name)) << name;
+  const std::string unfinished = CheckpointPart(shard_directory, name) + kUnfinished;
+  RETURN_IF_ERROR(RemoveAll(unfinished));
+  RETURN_IF_ERROR(MakeDirectoryDurably(unfinished));
+  return store.Checkpoint(unfinished + kRows);
+}
+
+Result<PartFacts> FinishPart(const std::string& shard_directory, const std::string& name,
+                             PartContents contents) {
   const std::string part = CheckpointPart(shard_directory, name);
   const std::string unfinished = part + kUnfinished;
-  const auto make = [&]() -> Result<PartFacts> {
-    RETURN_IF_ERROR(RemoveAll(unfinished));
-    RETURN_IF_ERROR(FillPart(store, shard_directory, unfinished, steps, written_rows));
-    ASSIGN_OR_RETURN(PartFacts facts, SumUpPart(unfinished));
-    RETURN_IF_ERROR(RemoveAll(part));
-    RETURN_IF_ERROR(RenameDurably(unfinished, part));
-    return facts;
-  };
-  Result<PartFacts> made = make();
-  if (!made.ok()) {
-    const Status removed = RemoveAll(unfinished);
-    LOG_IF(WARNING, !removed.ok()) << removed.message();
-    std::error_code ignored;  // Another shard may have its part there.
-    fs::remove(fs::path(part).parent_path(), ignored);
-  }
-  return made;
+  RETURN_IF_ERROR(FillPart(shard_directory, unfinished, std::move(contents)));
+  ASSIGN_OR_RETURN(PartFacts facts, SumUpPart(unfinished));
+  RETURN_IF_ERROR(RemoveAll(part));
+  RETURN_IF_ERROR(RenameDurably(unfinished, part));
+  return facts;
+}
+
+void AbandonPart(const std::string& shard_directory, const std::string& name) {
+  const std::string part = CheckpointPart(shard_directory, name);
+  const Status removed = RemoveAll(part + kUnfinished);
+  LOG_IF(WARNING, !removed.ok()) << removed.message();
+  std::error_code ignored;  // Another shard may have its part there.
+  fs::remove(fs::path(part).parent_path(), ignored);
 }
 
 Result<std::vector<std::string>> PartsOf(const DirectoryOwner& owner,

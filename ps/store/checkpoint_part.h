@@ -3,14 +3,17 @@
 //
 //   <row_dir>/checkpoints/step-1200/shard-0003/
 //       rows/          a RocksDB checkpoint: the .sst files are hard links of the store's files
+//       deltas/        delta files of rows that the store has older or not at all, hard links of
+//                      the shard's (delta_file.h, part_maker.h)
 //       OWNER.json, STATE.json   (directory_state.h); the state is "clean" after 1200 steps
 //       written_rows   (written_rows_file.h), where the shard keeps it
 //   <row_dir>/checkpoints/step-1200/shard-0003.tmp   the same, while it is made
 //
 // A part is renamed into place when all of it is on disk. It is whole if its checksum is the one
 // that the checkpoint's manifest names: XXH3-128 of the names and sizes of all its files and of the
-// contents of those that are no .sst files. RocksDB's own MANIFEST is among these, and lists the
-// .sst files with their checksums; their blocks have others, which are verified at every read.
+// contents of those that are neither .sst nor delta files. RocksDB's own MANIFEST is among these,
+// and lists the .sst files with their checksums; their blocks have others, which are verified at
+// every read. STATE.json lists the delta files with their digests.
 //
 // Links take no room at first; they keep the bytes of files that the store itself has compacted and
 // deleted since, so a part holds at most the size of all rows.
@@ -54,12 +57,20 @@ Status CheckPart(const std::string& part, const std::string& checksum);
 Result<std::vector<std::string>> PartsOf(const DirectoryOwner& owner,
                                          const std::string& shard_directory);
 
-// Makes the part `name` of the store in `shard_directory`, whose rows are those after `steps`. Put
-// after the last Sync is in it as well. An old part of this name is replaced. `written_rows`: kept
-// in it; none: nothing is. On an error nothing is left.
-Result<PartFacts> MakePart(RowStore& store, const std::string& shard_directory,
-                           const std::string& name, uint64_t steps,
-                           std::span<const WrittenSlice> written_rows);
+// A part is made in two steps: CutPart takes the rows that the store has now, what was Put after
+// the last Sync too; FinishPart adds the rest and renames it. An old part of this name is replaced.
+struct PartContents {
+  uint64_t steps = 0;
+  std::string stamp;                                // as CutPart returned it
+  std::span<const WrittenSlice> written_rows = {};  // kept in it; none: nothing is
+  std::vector<SavedDelta> deltas = {};              // files in DeltaDirectory(shard_directory)
+};
+Result<std::string> CutPart(RowStore& store, const std::string& shard_directory,
+                            const std::string& name);
+Result<PartFacts> FinishPart(const std::string& shard_directory, const std::string& name,
+                             PartContents contents);
+// Deletes what CutPart or a FinishPart that failed left.
+void AbandonPart(const std::string& shard_directory, const std::string& name);
 
 // Deletes the shard's parts of the checkpoints that are named, where PartsOf() has them; other
 // names are passed over. Also deletes what cut-off attempts to make a part of this shard left.

@@ -118,7 +118,7 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   settings.storage.store = "memory";
   EXPECT_THAT(Refusal(settings), HasSubstr("rows in memory ended with the run"));
   settings.output.load = false;
-  settings.output.save_every = 10;
+  settings.output.save_every = {.steps = 10};
   EXPECT_THAT(Refusal(settings), HasSubstr("rows in memory cannot be saved"));
   EXPECT_THAT(Refusal(With("save_every", "10")), HasSubstr("save_every=10 needs --model_dir"));
   settings.output.load = true;

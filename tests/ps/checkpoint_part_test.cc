@@ -52,10 +52,16 @@ class CheckpointPartTest : public testing::Test {
     return scanned.ok() ? letters : scanned.message();
   }
 
-  std::string Part(uint64_t steps) { return CheckpointPart(shard_, CheckpointName(steps)); }
-  Result<PartFacts> Make(uint64_t steps) {
-    return MakePart(*store_, shard_, CheckpointName(steps), steps, {});
+  static Result<PartFacts> MakeOf(RowStore& store, const std::string& shard, uint64_t steps) {
+    const std::string name = CheckpointName(steps);
+    Result<std::string> stamp = CutPart(store, shard, name);
+    if (!stamp.ok()) AbandonPart(shard, name);
+    RETURN_IF_ERROR(stamp.status());
+    return FinishPart(shard, name, {.steps = steps, .stamp = std::move(stamp).value()});
   }
+
+  std::string Part(uint64_t steps) { return CheckpointPart(shard_, CheckpointName(steps)); }
+  Result<PartFacts> Make(uint64_t steps) { return MakeOf(*store_, shard_, steps); }
 
   TempDir dir_;
   const std::string shard_ = dir_ / "rows/shard-0003";
@@ -178,14 +184,14 @@ TEST_F(CheckpointPartTest, APartThatFindsNoRoomLeavesNothing) {
   for (uint64_t bytes = 1 << 20; bytes >= 4096; bytes -= 4096) {
     if (rest.Take(shard, bytes).ok()) break;
   }
-  const auto refused = MakePart(*store.value(), shard, "step-5", 5, {});
+  const auto refused = MakeOf(*store.value(), shard, 5);
   EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted) << refused.status().message();
   EXPECT_FALSE(fs::exists(CheckpointPart(shard, "step-5")));
   EXPECT_FALSE(fs::exists(CheckpointPart(shard, "step-5") + ".tmp"));
   rest.Free();
   Put(*store.value(), "bbb");  // Rows go on.
   ASSERT_OK(store.value()->Sync());
-  ASSERT_OK(MakePart(*store.value(), shard, "step-6", 6, {}));
+  ASSERT_OK(MakeOf(*store.value(), shard, 6));
   EXPECT_EQ(Letters(CheckpointPart(shard, "step-6") + "/rows"), "bbb");
 }
 

@@ -1,6 +1,7 @@
 #include "ps/shard/controls.h"
 
 #include "common/wire/codec.h"
+#include "ps/store/checkpoint_part.h"
 #include "tests/testing/shard_rooms.h"
 
 namespace rowhouse {
@@ -12,8 +13,12 @@ class ControlsTest : public ShardRooms {
     Open(options);
     sweeper_ =
         std::make_unique<Sweeper>(*state_, Sweeper::Rooms{.tables = *tables_, .writer = *writer_});
+    saves_ = std::make_unique<Saves>(
+        *state_, Saves::Rooms{.tables = *tables_, .writer = *writer_, .sweeper = *sweeper_});
     controls_ = std::make_unique<Controls>(
-        *state_, Controls::Rooms{.tables = *tables_, .writer = *writer_, .sweeper = *sweeper_});
+        *state_,
+        Controls::Rooms{
+            .tables = *tables_, .writer = *writer_, .sweeper = *sweeper_, .saves = *saves_});
   }
   static Request Ask(MessageType type, uint64_t step) {
     Request request{.peer = "peer", .header = {.request_id = 5, .step = step}};
@@ -27,6 +32,7 @@ class ControlsTest : public ShardRooms {
   }
 
   std::unique_ptr<Sweeper> sweeper_;
+  std::unique_ptr<Saves> saves_;
   std::unique_ptr<Controls> controls_;
 };
 
@@ -74,47 +80,26 @@ TEST_F(ControlsTest, WaitsForItsStepAndIsRefusedAfterIt) {
   EXPECT_EQ(AnswerOf<ErrorReply>().code, static_cast<uint8_t>(StatusCode::kInternal));
 }
 
-TEST_F(ControlsTest, ACheckpointWritesDirtyRowsAndLeavesTheDirectoryOpen) {
+TEST_F(ControlsTest, AMarkWaitsForItsStepAndQuestionsAreAnsweredAtOnce) {
   OpenControls({.first_step = 5});
-  Cache(RowId{3}, 3.0f, /*is_dirty=*/true);
-  Cache(RowId{4}, 4.0f, /*is_dirty=*/true);
-  const auto ask = [&](const CheckpointRequest& request) {
-    EXPECT_OK(controls_->Park(Ask(MessageType::kCheckpoint, 5), request));
+  const auto ask = [&](CheckpointPhase phase, uint64_t step) {
+    EXPECT_OK(controls_->Checkpoint(Ask(MessageType::kCheckpoint, step),
+                                    {.phase = phase, .name = CheckpointName(step)}));
     controls_->Serve();
-    return state_->out.TakeActions();
   };
-  std::vector<ShardAction> actions = ask({.phase = CheckpointPhase::kReserve});
-  ASSERT_EQ(actions.size(), 1u);
-  auto checkpoint = std::get<CheckpointStore>(actions[0]);
-  EXPECT_EQ(checkpoint.bytes, 2 * table().layout.bytes());
-  controls_->OnCheckpointed({.ticket = checkpoint.ticket});
-  EXPECT_EQ(AnswerOf<CheckpointReply>().no_room, "");
-
-  actions = ask({.phase = CheckpointPhase::kMake, .name = "step-5"});
-  ASSERT_EQ(actions.size(), 1u);
-  EXPECT_EQ(std::get<WriteRows>(actions[0]).writes.at(0).rows.size(), 2u);
-  EXPECT_TRUE(std::get<WriteRows>(actions[0]).gives_up);
-  EXPECT_TRUE(controls_->is_saving());
-  EXPECT_EQ(slice().cache->DirtySlots().size(), 2u) << "until they are written";
-  writer_->OnRowsWritten({.ticket = std::get<WriteRows>(actions[0]).ticket});
-  controls_->ContinueSave();
-  EXPECT_TRUE(slice().cache->DirtySlots().empty());
-  checkpoint = Take<CheckpointStore>().at(0);
-  EXPECT_EQ(checkpoint.name, "step-5");
-  EXPECT_EQ(checkpoint.steps, 5u);
-  EXPECT_FALSE(controls_->is_saving());
-  controls_->OnCheckpointed(
-      {.ticket = checkpoint.ticket, .directory = "/part", .checksum = "c", .bytes = 7});
-  const auto reply = AnswerOf<CheckpointReply>();
-  EXPECT_EQ(reply.directory, "/part");
-  EXPECT_EQ(reply.checksum, "c");
-  EXPECT_EQ(reply.bytes, 7u);
-
-  actions = ask({.phase = CheckpointPhase::kDelete, .name = "step-5", .deleted = {"step-4"}});
-  ASSERT_EQ(actions.size(), 1u);
-  checkpoint = std::get<CheckpointStore>(actions[0]);
-  EXPECT_EQ(checkpoint.name, "step-5");
-  EXPECT_EQ(checkpoint.deleted, std::vector<std::string>{"step-4"});
+  ask(CheckpointPhase::kMark, 6);
+  EXPECT_TRUE(Take<SendFrames>().empty());
+  ask(CheckpointPhase::kAsk, 6);
+  EXPECT_FALSE(AnswerOf<CheckpointReply>().is_under_way);
+  state_->next_step = 6;
+  controls_->Serve();
+  EXPECT_TRUE(AnswerOf<CheckpointReply>().is_under_way);
+  ask(CheckpointPhase::kMark, 6);
+  EXPECT_EQ(AnswerOf<ErrorReply>().code, static_cast<uint8_t>(StatusCode::kInternal)) << "a second";
+  EXPECT_OK(controls_->Park(Ask(MessageType::kFlush, 6)));
+  controls_->Serve();
+  EXPECT_FALSE(controls_->is_saving()) << "it waits until the checkpoint is made";
+  EXPECT_EQ(controls_->parked().size(), 1u);
 }
 
 TEST_F(ControlsTest, AWorkerThatAsksAgainAndAgainIsRefusedAndOthersAreNot) {
@@ -129,52 +114,6 @@ TEST_F(ControlsTest, AWorkerThatAsksAgainAndAgainIsRefusedAndOthersAreNot) {
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_OK(controls_->Park(
       {.peer = "other", .header = {.type = MessageType::kFlush, .step = 1, .sender = 1}}));
-}
-
-TEST_F(ControlsTest, RowsThatFindNoRoomForACheckpointStayDirty) {
-  OpenControls({.max_unwritten_bytes = 1});
-  Cache(RowId{3}, 3.0f, /*is_dirty=*/true);
-  Cache(RowId{4}, 4.0f, /*is_dirty=*/true);
-  Cache(RowId{5}, 5.0f, /*is_dirty=*/true);
-  // Writes come one by one.
-  const auto answer_write = [&](const Status& status) {
-    EXPECT_TRUE(controls_->is_saving());
-    writer_->OnRowsWritten({.ticket = Take<WriteRows>().at(0).ticket, .status = status});
-    controls_->ContinueSave();
-  };
-  const auto begin = [&] {
-    EXPECT_OK(controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake}));
-    controls_->Serve();
-  };
-  begin();
-  answer_write(OkStatus());
-  answer_write(Status(StatusCode::kResourceExhausted, "full"));
-  EXPECT_EQ(AnswerOf<CheckpointReply>().no_room, "full");
-  EXPECT_FALSE(controls_->is_saving());
-  EXPECT_FALSE(state_->has_failed());
-  EXPECT_EQ(slice().cache->DirtySlots().size(), 3u);
-  begin();
-  for (int row = 0; row < 2; ++row) answer_write(OkStatus());
-  EXPECT_EQ(slice().cache->DirtySlots().size(), 3u);
-  answer_write(OkStatus());
-  EXPECT_TRUE(slice().cache->DirtySlots().empty());
-  EXPECT_EQ(Take<CheckpointStore>().size(), 1u);
-}
-
-TEST_F(ControlsTest, ACheckpointWithoutRoomIsNoFailureAndOneThatBreaksIs) {
-  OpenControls({});
-  for (const bool breaks : {false, true}) {
-    EXPECT_OK(controls_->Park(Ask(MessageType::kCheckpoint, 0), {.phase = CheckpointPhase::kMake}));
-    controls_->Serve();
-    StoreCheckpointed made{.ticket = Take<CheckpointStore>().at(0).ticket, .status = {}};
-    made.status = breaks ? IoError("a disk broke")
-                         : Status(StatusCode::kResourceExhausted, "the disk is full");
-    controls_->OnCheckpointed(made);
-    EXPECT_EQ(state_->has_failed(), breaks);
-    if (!breaks) {
-      EXPECT_EQ(AnswerOf<CheckpointReply>().no_room, "the disk is full");
-    }
-  }
 }
 
 TEST_F(ControlsTest, CountersAreThoseOfTheShardAndOfItsStore) {

@@ -71,14 +71,14 @@ TEST_F(RequestsTest, ACheckpointIsAskedForByWorker0AndHasTheNameOfItsStep) {
     return requests_->ReadCheckpoint(Unpack(EncodeMessage(header, request)).value()).status();
   };
   using Phase = CheckpointPhase;
-  EXPECT_OK(error({.step = 10}, {.phase = Phase::kReserve}));
-  EXPECT_OK(error({.step = 10}, {.phase = Phase::kMake, .name = "step-10"}));
+  EXPECT_OK(error({.step = 10}, {.phase = Phase::kAsk}));
+  EXPECT_OK(error({.step = 10}, {.phase = Phase::kMark, .name = "step-10"}));
   EXPECT_OK(error({.step = 10}, {.phase = Phase::kDelete, .deleted = {"step-9", "step-8"}}));
   EXPECT_OK(error({.step = 10}, {.phase = Phase::kDelete, .name = "step-10"}));
   for (const Status& status :
        {error({.step = 10, .sender = 1}, {.phase = Phase::kDelete}),
-        error({.step = 10}, {.phase = Phase::kMake}),
-        error({.step = 10}, {.phase = Phase::kMake, .name = "step-9"}),
+        error({.step = 10}, {.phase = Phase::kMark}),
+        error({.step = 10}, {.phase = Phase::kMark, .name = "step-9"}),
         error({.step = 10}, {.phase = Phase::kDelete, .name = "step-9"}),
         error({.step = 10}, {.phase = Phase::kDelete, .deleted = {"step-9", "../../x"}}),
         error({.step = 10}, {.phase = static_cast<Phase>(3)})}) {

@@ -11,7 +11,6 @@
 #include "ps/store/checkpoint_part.h"
 #include "worker/client/waiting_for_room.h"
 #include "worker/dense/dense_initialiser.h"
-#include "worker/mpi/agreement.h"
 
 namespace rowhouse {
 namespace {
@@ -116,9 +115,7 @@ void SimCluster::MakeShards(const EmbeddingTables& embedding) {
         Shard::Make(ShardOptionsOf(options_, s), tables, plan_, sources).value();
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
     shards_.push_back(std::make_unique<SimShard>(
-        ShardName(s), std::move(shard),
-        std::make_unique<ShardStore>(RowStores().Make("memory", {}).value(), "", tables),
-        scheduler_, options_.faults,
+        ShardName(s), std::move(shard), tables, scheduler_, options_.faults,
         [this, s](const PeerId& peer, Frames frames) {
           network_->SendToWorker(s, ReadPeerId(peer).value().worker, std::move(frames));
         },
@@ -213,14 +210,18 @@ SimCluster::WorkerOutcome SimCluster::TrainWorker(uint32_t w, Dataset& data, uin
                    .clock = scheduler_,
                    .observer = observer,
                    .stop = stop});
-  trainer.set_after_step(
-      [&](uint64_t done, bool* is_agreed) { return MakeCheckpoint(w, done, is_agreed); });
+  if (w == 0) {
+    trainer.set_after_step([&](uint64_t done, bool*) { return GoOnWithCheckpoint(done); });
+  }
   WorkerOutcome outcome;
   Result<TrainingSummary> trained = trainer.Train();
   outcome.status = trained.status();
   if (trained.ok()) {
     outcome.summary = std::move(trained).value();
-    if (evaluates) {
+    while (w == 0 && outcome.status.ok() && has_checkpoint_) {
+      outcome.status = AskForCheckpoint(outcome.summary.steps_done);
+    }
+    if (evaluates && outcome.status.ok()) {
       Result<Evaluation> evaluated = trainer.Evaluate(outcome.summary.steps_done);
       outcome.status = evaluated.status();
       if (evaluated.ok()) outcome.evaluation = std::move(evaluated).value();
@@ -233,21 +234,27 @@ SimCluster::WorkerOutcome SimCluster::TrainWorker(uint32_t w, Dataset& data, uin
   return outcome;
 }
 
-Status SimCluster::MakeCheckpoint(uint32_t w, uint64_t steps, bool* is_agreed) {
-  *is_agreed = true;
-  if (options_.save_every == 0 || steps % options_.save_every != 0) return OkStatus();
-  PsClient& client = *workers_[w]->client;
-  const auto make = [&]() -> Status {
-    for (const CheckpointPhase phase : {CheckpointPhase::kReserve, CheckpointPhase::kMake}) {
-      client.StartCheckpoint(steps, {.phase = phase, .name = CheckpointName(steps), .deleted = {}});
-      RETURN_IF_ERROR(RunClient(client, network_->dialer(w), scheduler_));
-      const std::vector<CheckpointReply>& replies = client.replies().checkpoints;
-      if (std::ranges::any_of(replies, [](const auto& one) { return !one.no_room.empty(); })) break;
-    }
-    client.StartCheckpoint(steps, {.phase = CheckpointPhase::kDelete, .name = {}, .deleted = {}});
-    return RunClient(client, network_->dialer(w), scheduler_);
-  };
-  return AgreeOnOne(*communicators_[w], w == 0 ? make() : OkStatus(), "saving", is_agreed);
+Status SimCluster::AskForCheckpoint(uint64_t steps) {
+  PsClient& client = *workers_[0]->client;
+  client.StartCheckpoint(steps, {.phase = CheckpointPhase::kAsk, .name = {}});
+  RETURN_IF_ERROR(RunClient(client, network_->dialer(0), scheduler_));
+  const std::vector<CheckpointReply>& replies = client.replies().checkpoints;
+  if (std::ranges::any_of(replies, &CheckpointReply::is_under_way)) return OkStatus();
+  has_checkpoint_ = false;
+  client.StartCheckpoint(steps, {.phase = CheckpointPhase::kDelete, .name = {}});
+  return RunClient(client, network_->dialer(0), scheduler_);
+}
+
+Status SimCluster::GoOnWithCheckpoint(uint64_t steps) {
+  if (has_checkpoint_) RETURN_IF_ERROR(AskForCheckpoint(steps));
+  if (options_.save_every == 0 || steps % options_.save_every != 0 || has_checkpoint_) {
+    return OkStatus();
+  }
+  has_checkpoint_ = true;
+  ++checkpoints_begun_;
+  PsClient& client = *workers_[0]->client;
+  client.StartCheckpoint(steps, {.phase = CheckpointPhase::kMark, .name = CheckpointName(steps)});
+  return RunClient(client, network_->dialer(0), scheduler_);
 }
 
 std::map<uint64_t, std::string> SimCluster::Checkpoints() const {

@@ -92,6 +92,7 @@ class SimCluster {
 
   // The digests of checkpoints that all shards have made, by steps.
   std::map<uint64_t, std::string> Checkpoints() const;
+  uint64_t checkpoints_begun() const { return checkpoints_begun_; }
 
   uint64_t steps() const { return step_; }
   ShardCounters TotalStats() const;
@@ -108,8 +109,10 @@ class SimCluster {
   void MakeWorkers(const ModelSpec& model, const EmbeddingTables& embedding);
   // Runs `work` for all workers, each as a task of the scheduler.
   void RunWorkers(const std::function<void(uint32_t worker)>& work);
-  // As `rowhouse train` makes a checkpoint (launch/run/checkpoints.h), without the model's files.
-  Status MakeCheckpoint(uint32_t worker, uint64_t steps, bool* is_agreed);
+  // By worker 0, as `rowhouse train` makes checkpoints (launch/run/checkpoints.h), without the
+  // model's files.
+  Status GoOnWithCheckpoint(uint64_t steps);
+  Status AskForCheckpoint(uint64_t steps);
   WorkerOutcome TrainWorker(uint32_t worker, Dataset& data, uint64_t steps, bool evaluates,
                             Losses* losses);
 
@@ -122,6 +125,8 @@ class SimCluster {
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t step_ = 0;
+  bool has_checkpoint_ = false;  // under way
+  uint64_t checkpoints_begun_ = 0;
 };
 
 }  // namespace rowhouse

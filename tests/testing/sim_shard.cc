@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace rowhouse {
@@ -14,11 +15,16 @@ constexpr TimeNs kTryAgainAfter = 500 * kNsPerMs;
 }  // namespace
 
 SimShard::SimShard(std::string name, std::unique_ptr<Shard> shard,
-                   std::unique_ptr<ShardStore> store, SimScheduler& scheduler,
+                   const std::vector<TableSpec>& tables, SimScheduler& scheduler,
                    const SimFaults& faults, Send send, AskLedger ask_ledger)
     : name_(std::move(name)),
       shard_(std::move(shard)),
-      store_(std::move(store)),
+      tables_(tables),
+      store_([&] {
+        std::unique_ptr<RowStore> rows = RowStores().Make("memory", {}).value();
+        rows_ = rows.get();
+        return std::make_unique<ShardStore>(std::move(rows), "", tables);
+      }()),
       scheduler_(scheduler),
       faults_(faults),
       send_(std::move(send)),
@@ -48,6 +54,8 @@ void SimShard::CarryOut(std::vector<ShardAction> actions) {
                        [this, demands] { Handle(CacheGranted{ask_ledger_(std::move(*demands))}); });
     } else if (std::holds_alternative<AppendLog>(action)) {
       Submit(std::move(action), &of_log_);
+    } else if (IsOfSave(action)) {
+      Submit(std::move(action), &of_save_);
     } else if (!std::holds_alternative<TruncateLog>(action)) {  // This log forgets by itself.
       Submit(std::move(action), &of_store_);
     }
@@ -75,11 +83,8 @@ void SimShard::StartNext(Queue* queue) {
 }
 
 bool SimShard::FindsNoRoom(const ShardAction& action, Queue* queue) {
-  const auto* write = std::get_if<WriteRows>(&action);
-  if (write != nullptr && write->gives_up) return false;
   if (std::holds_alternative<ReadRows>(action) || std::holds_alternative<ScanStore>(action) ||
-      std::holds_alternative<CountStore>(action) ||
-      std::holds_alternative<CheckpointStore>(action)) {
+      std::holds_alternative<CountStore>(action) || IsOfSave(action)) {
     return false;
   }
   if (!queue->is_blocked && faults_.max_full_ms > 0 && scheduler_.Random(3) == 0) {
@@ -111,30 +116,77 @@ ShardEvent SimShard::Execute(ShardAction& action) {
     for (const auto frame : append->push->frames) log_bytes_ += frame.size();
     return LogAppended{append->ticket, OkStatus(), log_bytes_};
   }
-  if (const auto* checkpoint = std::get_if<CheckpointStore>(&action)) {
-    return Checkpoint(*checkpoint);
-  }
-  if (const auto* write = std::get_if<WriteRows>(&action);
-      write != nullptr && write->gives_up && scheduler_.Happens(faults_.no_room)) {
-    return RowsWritten{.ticket = write->ticket,
-                       .status = Status(StatusCode::kResourceExhausted, "the disk is full")};
-  }
+  if (IsOfSave(action)) return ExecuteSave(action);
   ShardEvent event = store_->Execute(action);
   // What the process takes is no part of the simulation.
   if (auto* counted = std::get_if<StoreCounted>(&event)) counted->process_peak_bytes = 0;
   return event;
 }
 
-StoreCheckpointed SimShard::Checkpoint(const CheckpointStore& action) {
-  StoreCheckpointed event{.ticket = action.ticket, .status = {}, .directory = {}, .checksum = {}};
-  if (action.phase != CheckpointPhase::kDelete && scheduler_.Happens(faults_.no_room)) {
-    event.status = Status(StatusCode::kResourceExhausted, "the disk is full");
-  } else if (action.phase == CheckpointPhase::kMake) {
-    const auto rows = std::get<StoreScanned>(store_->Execute(ScanStore{.ticket = 0}));
-    CHECK(rows.status.ok()) << rows.status.ToString();
-    checkpoints_[action.steps] = RowsDigest(rows.digest_high, rows.digest_low);
+ShardEvent SimShard::ExecuteSave(ShardAction& action) {
+  const auto room = [this] {
+    return scheduler_.Happens(faults_.no_room)
+               ? Status(StatusCode::kResourceExhausted, "the disk is full")
+               : OkStatus();
+  };
+  if (const auto* cut = std::get_if<CutStore>(&action)) {
+    cut_.clear();
+    const Status scanned = rows_->Scan(
+        [this](TableId table, RowId row, uint16_t first_column, std::span<const std::byte> record) {
+          cut_[{table, row, first_column}].assign(record.begin(), record.end());
+          return OkStatus();
+        });
+    CHECK(scanned.ok());
+    return StoreCut{.ticket = cut->ticket, .status = room()};
   }
-  return event;
+  if (const auto* delta = std::get_if<WriteDelta>(&action)) {
+    for (const StoreWrite& write : delta->writes) {
+      const std::byte* record = write.records.data();
+      for (const RowId row : write.rows) {
+        delta_[{write.slice.table, row, write.slice.first_column}].assign(
+            record, record + write.slice.record_bytes);
+        record += write.slice.record_bytes;
+      }
+    }
+    return DeltaWritten{.ticket = delta->ticket, .status = room()};
+  }
+  if (const auto* make = std::get_if<MakePart>(&action)) {
+    PartMade made{.ticket = make->ticket, .status = room(), .directory = {}, .checksum = {}};
+    if (!made.status.ok()) return made;
+    for (const auto& [key, record] : delta_) made.delta_bytes += record.size();
+    if (!delta_.empty()) deltas_[make->steps] = std::exchange(delta_, {});
+    checkpoints_[make->steps] = DigestOfPart(make->deltas);
+    std::erase_if(
+        deltas_, [&](const auto& one) { return std::ranges::count(make->deltas, one.first) == 0; });
+    return made;
+  }
+  if (std::holds_alternative<DropPart>(action)) delta_.clear();
+  return PartsDeleted{};
+}
+
+RowsDigest SimShard::DigestOfPart(const std::vector<uint64_t>& deltas) const {
+  const auto lsn_of = [](const std::vector<std::byte>& record) {
+    return LsnIn({.record_bytes = static_cast<uint32_t>(record.size())}, record.data());
+  };
+  Records newest = cut_;
+  for (const uint64_t steps : deltas) {
+    for (const auto& [key, record] : deltas_.at(steps)) {
+      std::vector<std::byte>& known = newest[key];
+      if (known.empty() || lsn_of(record) > lsn_of(known)) known = record;
+    }
+  }
+  std::unique_ptr<RowStore> rows = RowStores().Make("memory", {}).value();
+  for (const auto& [key, record] : newest) {
+    const Status put = rows->Put({.table = key.table,
+                                  .first_column = key.first_column,
+                                  .record_bytes = static_cast<uint32_t>(record.size())},
+                                 std::array{key.row}, record);
+    CHECK(put.ok());
+  }
+  const auto scanned =
+      std::get<StoreScanned>(ShardStore(std::move(rows), "", tables_).Execute(ScanStore{}));
+  CHECK(scanned.status.ok()) << scanned.status.ToString();
+  return RowsDigest(scanned.digest_high, scanned.digest_low);
 }
 
 }  // namespace rowhouse

@@ -48,20 +48,21 @@ TEST(IoThreadThreads, TriesAgainInOrderUntilThereIsRoom) {
   EXPECT_THAT(told, testing::ElementsAre("1", "blocked", "blocked", "unblocked", "2", "3"));
 }
 
-TEST(IoThreadThreads, DoesNotTryAgainWhatGivesUp) {
+TEST(IoThreadThreads, DoesNotTryAgainWhatBelongsToASave) {
   std::vector<StatusCode> told;  // on the I/O thread
   {
     IoThread io(
         "io", /*max_batch=*/1,
         [&](std::span<ShardAction> actions) {
-          const auto& write = std::get<WriteRows>(actions.front());
-          return EventOf(write.ticket, write.gives_up ? kFull : OkStatus());
+          const auto& write = std::get<WriteDelta>(actions.front());
+          std::vector<ShardEvent> events;
+          events.push_back(DeltaWritten{write.ticket, write.ticket == 1 ? kFull : OkStatus()});
+          return events;
         },
         [&](const ShardEvent& event) {
-          told.push_back(std::get<RowsWritten>(event).status.code());
+          told.push_back(std::get<DeltaWritten>(event).status.code());
         });
-    io.Submit(WriteRows{.ticket = 1, .writes = {}, .gives_up = true});
-    io.Submit(WriteRows{.ticket = 2, .writes = {}});
+    for (const uint64_t ticket : {1, 2}) io.Submit(WriteDelta{.ticket = ticket, .writes = {}});
   }
   EXPECT_THAT(told, testing::ElementsAre(StatusCode::kResourceExhausted, StatusCode::kOk));
 }

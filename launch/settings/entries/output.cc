@@ -17,11 +17,12 @@ void AddOutput(SettingList& list) {
                     "report.json in --model_dir"});
   list.Add(Text(MEMBER(output.label), "a name"),
            {.help = "What rowhouse compare calls the run. Default: the last part of --model_dir"});
-  list.Add(Whole(MEMBER(output.save_every), 0),
-           {.help = "Saves the model every so many steps while it trains, so that after a crash "
-                    "--load goes on from there; 0: only at the end",
-            .is_basic = true,
-            .verbs = kTrain | kPlan});
+  list.Add(
+      Held(MEMBER(output.save_every), SaveEveryValue()),
+      {.help = "Saves the model beside the training, every 500 steps, 10min, or 2GB of changed "
+               "rows, so that after a crash --load goes on from there; 0: only at the end",
+       .is_basic = true,
+       .verbs = kTrain | kPlan});
   list.Add(Whole(MEMBER(output.keep), 1),
            {.help = "Of the saves in mid-run, the newest so many are kept; each may take as much "
                     "disk as all rows",
