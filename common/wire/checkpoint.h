@@ -18,7 +18,7 @@ namespace rowhouse {
 enum class CheckpointPhase : uint8_t {
   kMark = 0,  // the shard's part under `name` will have the rows as they are now; it makes it
               // beside the steps
-  kAsk = 1,  // how that stands
+  kAsk = 1,   // how that stands
   // Says which checkpoint is whole now (`name`; "": no other than before), and has the shard's
   // parts of the checkpoints in `deleted` deleted. A shard deletes no part of another model, and
   // not the one that is whole (ps/store/part_maker.h).

@@ -205,9 +205,9 @@ struct ByeReply {
   void serialize(Archive&) {}
 };
 
-// Says that the answer to the request header.request_id will come later: the shard keeps the
-// request, and cannot go on now because its disk is full. The deadline of the worker that waits for
-// the answer begins anew.
+// Says that the answer to the request header.request_id will come later: the shard keeps it, and
+// cannot go on now because its disk is full, or a save in mid-run has copies to write. The deadline
+// of the worker that waits for the answer begins anew.
 struct BusyReply {
   static constexpr MessageType kType = MessageType::kBusy;
   std::string message;
