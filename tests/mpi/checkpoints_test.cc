@@ -256,6 +256,32 @@ TEST_F(CheckpointRuns, ADamagedDeltaFileMakesARunGoOnFromTheSaveBefore) {
   EXPECT_EQ(DigestOf(loaded), DigestOf(undisturbed)) << loaded.Describe();
 }
 
+// Rows that were in memory only when the run was killed go to another plan, too.
+TEST_F(CheckpointRuns, RowsOfDeltaFilesMoveToAnotherPlan) {
+  const std::vector<std::string> model = {"--cache_ratio=1", "--data_size=400000"};
+  std::vector<std::string> saves = model;
+  saves.push_back("--save_every=10");
+  Process process(TrainIn(0, Flags("m", saves)));
+  ASSERT_TRUE(WaitForCheckpoints("m", 1, 20));
+  for (const auto& one : process.Descendants()) kill(one.pid, SIGKILL);
+  process.Signal(SIGKILL);
+  process.Wait();
+  ASSERT_TRUE(HaveAllEnded());
+  const std::string newest = fmt::format("m/checkpoints/step-{}", NewestCheckpoint("m"));
+  const ProcessResult moved = RunCommand(
+      {.arguments = {ROWHOUSE_BINARY, "ckpt", "reshard", "--model_dir=" + dir_ / newest,
+                     "--out=" + dir_ / "moved", "--ps=2", "--strategy=column_wise"}});
+  ASSERT_EQ(moved.exit_code, 0) << moved.Describe();
+  std::vector<std::string> go_on = model;
+  go_on.insert(go_on.end(), {"--load", "--stop_after_steps=20", "--strategy=column_wise", "--ps=2"});
+  const ProcessResult loaded = RunCommand(TrainIn(3, Flags("moved", go_on)));
+  ASSERT_EQ(loaded.exit_code, 0) << loaded.Describe();
+  std::vector<std::string> whole = model;
+  whole.push_back(fmt::format("--stop_after_steps={}", NewestCheckpoint("m") + 20));
+  const ProcessResult undisturbed = RunCommand(TrainIn(0, Flags("whole", whole)));
+  EXPECT_EQ(DigestOf(loaded), DigestOf(undisturbed)) << loaded.Describe();
+}
+
 // 4 MB hold the rows, and not those of a save beside them. The run goes on; the save at its end
 // has the room that is left.
 TEST_F(CheckpointRuns, ASaveThatFindsNoRoomIsLeftOutAndToldOnce) {

@@ -263,6 +263,13 @@ TEST_F(ShardRestoringDeltas, UnderAnotherPlanTheNewestRecordsAreRouted) {
   EXPECT_EQ(sum.hex(), whole);
 }
 
+TEST_F(ShardRestoringDeltas, UnderAnotherRowDirectoryTheNewestRecordsAreThere) {
+  auto store = Open(Restoring7(), 0, "other");
+  ASSERT_OK(store);
+  EXPECT_EQ(WeightsOf(*store.value()), expected_);
+  EXPECT_EQ(SumUpPart(Part7()).value().checksum, checksum_);
+}
+
 TEST_F(ShardRestoringDeltas, ADamagedDeltaFileIsNamedAndNothingIsChanged) {
   const std::string path = DeltaPath(Part7(), 6);
   const std::string bytes = ReadFile(path).value();

@@ -78,10 +78,10 @@ TEST_F(RoutingOntoRows, AStateThatCannotBeReadIsNoMissingOne) {
 }
 
 TEST_F(RoutingOntoRows, AStateOfANewerFormatIsLeftToANewerProgram) {
-  const std::string newer = R"({"format": 3, "state": "clean", "step": 7})";
+  const std::string newer = R"({"format": 4, "state": "clean", "step": 7})";
   Save(Job(1), 0, "new", 7);
   ASSERT_OK(WriteFileDurably(state_, newer));
-  ExpectRefused(StatusCode::kUsage, "has format 3");
+  ExpectRefused(StatusCode::kUsage, "has format 4");
   std::filesystem::remove_all(dir_ / "new");
   Save(ModelB(), 0, "new", 7);
   ASSERT_OK(WriteFileDurably(state_, newer));
