@@ -152,7 +152,7 @@ struct MakePart {
   uint64_t ticket = 0;
   std::string name;
   uint64_t steps = 0;
-  std::vector<uint64_t> deltas;  // steps of the delta files that it needs
+  std::vector<uint64_t> deltas;            // steps of the delta files that it needs
   std::vector<WrittenSlice> written_rows;  // as of SyncStore
 };
 struct DropPart {  // of a save that is given up

@@ -220,9 +220,8 @@ class Routing {
       const std::string copy = DirectoryOf(shard);
       RETURN_IF_ERROR(RemoveDirectory(RowsDirectory(copy)));
       RETURN_IF_ERROR(CopyPart(saved->directory, copy));
-      const Status put =
-          PutDeltasIntoCopy(saved->directory, copy, saved->checksum, options_.store,
-                            SavedRowsOptions(options_, /*read_only=*/false));
+      const Status put = PutDeltasIntoCopy(saved->directory, copy, saved->checksum, options_.store,
+                                           SavedRowsOptions(options_, /*read_only=*/false));
       if (!put.ok()) return WithCure(put, saved->directory);
       ASSIGN_OR_RETURN(const DirectoryState copied, ReadState(copy));
       RETURN_IF_ERROR(Seal(shard, copied.stamp, ""));

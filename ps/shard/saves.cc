@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-
 namespace rowhouse {
 namespace {
 

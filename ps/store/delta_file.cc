@@ -23,7 +23,7 @@ struct BlockHead {
 };
 
 template <typename T>
-std::string_view BytesOf(const T* values, size_t count) {
+std::string_view RawText(const T* values, size_t count) {
   return {reinterpret_cast<const char*>(values), count * sizeof(T)};
 }
 
@@ -58,9 +58,9 @@ Status DeltaWriter::Add(const StoreWrite& write) {
                        .first_column = write.slice.first_column,
                        .record_bytes = write.slice.record_bytes,
                        .rows = static_cast<uint32_t>(write.rows.size())};
-  RETURN_IF_ERROR(Append(BytesOf(&head, 1)));
-  RETURN_IF_ERROR(Append(BytesOf(write.rows.data(), write.rows.size())));
-  RETURN_IF_ERROR(Append(BytesOf(write.records.data(), write.records.size())));
+  RETURN_IF_ERROR(Append(RawText(&head, 1)));
+  RETURN_IF_ERROR(Append(RawText(write.rows.data(), write.rows.size())));
+  RETURN_IF_ERROR(Append(RawText(write.records.data(), write.records.size())));
   // The disk begins at once: a file that is only in the page cache would be written all at the end,
   // and hold up the reads of rows meanwhile.
   constexpr uint64_t kBehindBytes = uint64_t{8} << 20;

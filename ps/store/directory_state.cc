@@ -152,10 +152,9 @@ Result<DirectoryState> ReadState(const std::string& directory) {
     return CorruptionError("{}: state \"{}\" is neither \"open\" nor \"clean\"", path, word);
   }
   state.is_clean = word == "clean";
-  RETURN_IF_ERROR(
-      CheckJsonKeys(document, {"format", "state", "step"},
-                    {"stamp", "routed_from", "rows_digest", "deltas"})
-          .Annotate(path));
+  RETURN_IF_ERROR(CheckJsonKeys(document, {"format", "state", "step"},
+                                {"stamp", "routed_from", "rows_digest", "deltas"})
+                      .Annotate(path));
   // Rows would be missing without a word.
   if ((document["format"] == kStateFormatWithDeltas) != document.contains("deltas")) {
     return CorruptionError("{}: \"deltas\" belong to format {}", path, kStateFormatWithDeltas);

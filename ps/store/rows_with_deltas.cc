@@ -97,8 +97,8 @@ class DeltaRows {
 // The records of a store and those of delta files, merged.
 class CursorWithDeltas final : public RowCursor {
  public:
-  CursorWithDeltas(std::unique_ptr<RowCursor> stored, TableId table,
-                   std::span<const DeltaRow> rows, const DeltaRows& deltas, std::string directory)
+  CursorWithDeltas(std::unique_ptr<RowCursor> stored, TableId table, std::span<const DeltaRow> rows,
+                   const DeltaRows& deltas, std::string directory)
       : stored_(std::move(stored)),
         table_(table),
         rows_(rows),

@@ -213,9 +213,9 @@ TEST(WireMessage, HeadersOfOtherSizesAndMissingFramesAreRefused) {
 
 TEST(WireMessage, ANewerVersionIsNamedWhateverItsSealIs) {
   Frames frames = EncodeMessage({}, Empty{});
-  frames[0].data()[4] = std::byte{9};
+  frames[0].data()[4] = std::byte{kProtocolVersion + 1};
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 9, this build up to 8");
+            "the peer speaks protocol version 10, this build up to 9");
 }
 
 TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
@@ -225,7 +225,7 @@ TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
   const uint32_t crc = ExtendCrc32c(Crc32c(sealed), frames[1].bytes());
   std::memcpy(frames[0].data() + kHeaderBytes - 4, &crc, sizeof(crc));
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 7, this build 8 to 8");
+            "the peer speaks protocol version 8, this build 9 to 9");
 }
 
 TEST(WireMessage, AnotherProtocolIsRefusedByItsMagic) {

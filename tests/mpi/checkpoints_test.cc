@@ -268,12 +268,13 @@ TEST_F(CheckpointRuns, RowsOfDeltaFilesMoveToAnotherPlan) {
   process.Wait();
   ASSERT_TRUE(HaveAllEnded());
   const std::string newest = fmt::format("m/checkpoints/step-{}", NewestCheckpoint("m"));
-  const ProcessResult moved = RunCommand(
-      {.arguments = {ROWHOUSE_BINARY, "ckpt", "reshard", "--model_dir=" + dir_ / newest,
-                     "--out=" + dir_ / "moved", "--ps=2", "--strategy=column_wise"}});
+  const ProcessResult moved =
+      RunCommand({.arguments = {ROWHOUSE_BINARY, "ckpt", "reshard", "--model_dir=" + dir_ / newest,
+                                "--out=" + dir_ / "moved", "--ps=2", "--strategy=column_wise"}});
   ASSERT_EQ(moved.exit_code, 0) << moved.Describe();
   std::vector<std::string> go_on = model;
-  go_on.insert(go_on.end(), {"--load", "--stop_after_steps=20", "--strategy=column_wise", "--ps=2"});
+  go_on.insert(go_on.end(),
+               {"--load", "--stop_after_steps=20", "--strategy=column_wise", "--ps=2"});
   const ProcessResult loaded = RunCommand(TrainIn(3, Flags("moved", go_on)));
   ASSERT_EQ(loaded.exit_code, 0) << loaded.Describe();
   std::vector<std::string> whole = model;
