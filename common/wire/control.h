@@ -117,6 +117,7 @@ struct ShardCounters {
   uint64_t process_peak_bytes = 0;
   uint64_t rows_saved = 0;
   uint64_t save_wait_ms = 0;
+  uint64_t store_file_bytes = 0;
 
   // Adds another shard's.
   void Add(const ShardCounters& other);
@@ -163,6 +164,7 @@ inline constexpr ShardCounter kShardCounters[] = {
     {"rows_saved", &ShardCounters::rows_saved, "rows written to delta files by saves in mid-run"},
     {"save_wait_ms", &ShardCounters::save_wait_ms,
      "how long complete steps waited until a save in mid-run had written copies of rows"},
+    {"store_file_bytes", &ShardCounters::store_file_bytes, "bytes of the store's files"},
 };
 static_assert(sizeof(ShardCounters) ==
                   sizeof(RowsPulled) + std::size(kShardCounters) * sizeof(uint64_t),

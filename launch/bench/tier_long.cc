@@ -3,6 +3,8 @@
 // figures:
 //   touched   rows/s of all of that, beside those of the first tenth of the rows
 //   zipf      ids/s, beside the rows/s of touching
+//   cold      blocks of 4 kB read for a row that is not cached, beside 1
+//   written   bytes written to files, beside those of rows written to the store
 //   disk      bytes of files, beside weights and 16 bytes a row
 //   memory    peak of the process, beside cache, memtables and block cache; by itself only, as a
 //             run's other benches are in the peak
@@ -28,11 +30,13 @@ constexpr uint32_t kLongRunDim = 16;
 constexpr uint64_t kLongRunRecordBytes = kLongRunDim * sizeof(float) + 16;
 constexpr uint64_t kLongRunCacheBytes = uint64_t{512} << 20;
 constexpr size_t kBatchRows = 100'000;
-constexpr size_t kZipfBatches = 100;
+constexpr size_t kZipfBatches = 100, kColdBatches = 20;
 
 // Rows a second.
 struct Rates {
   double first_tenth = 0.0, touched = 0.0, trained = 0.0;
+  double blocks_a_row = 0.0;  // that was not in memory
+  double write_amplification = 0.0;
 };
 
 // Touches every row once, then trains by Zipf.
@@ -71,7 +75,19 @@ Result<Rates> TouchAndTrain(OneShard* shard) {
     RETURN_IF_ERROR(train());
   }
   rates.trained = kZipfBatches * kBatchRows / stopwatch.Seconds();
+  ASSIGN_OR_RETURN(const StatsReply before, shard->Stats());
+  for (size_t i = 0; i < kColdBatches; ++i) {
+    rows.clear();
+    while (rows.size() < kBatchRows) rows.push_back(RowId{bits.Next() % kLongRunRows});
+    RETURN_IF_ERROR(train());
+  }
   ASSIGN_OR_RETURN(const StatsReply stats, shard->Stats());
+  constexpr double kBlockBytes = 4096;
+  rates.blocks_a_row = static_cast<double>(stats.store_bytes_read - before.store_bytes_read) /
+                       kBlockBytes /
+                       static_cast<double>(stats.store_rows_read - before.store_rows_read);
+  rates.write_amplification = static_cast<double>(stats.store_bytes_written) /
+                              static_cast<double>(stats.rows_written * kLongRunRecordBytes);
   if (stats.rows_written < kLongRunRows / 2) {
     return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
   }
@@ -104,6 +120,8 @@ Result<std::vector<BenchFigure>> MeasureLongRun(const std::string& name,
   return std::vector{
       CountedFigure(name + "/touched", "rows/s", rates.touched, rates.first_tenth),
       CountedFigure(name + "/zipf", "ids/s", rates.trained, rates.touched),
+      CountedFigure(name + "/cold", "blocks/row", rates.blocks_a_row, 1.0),
+      CountedFigure(name + "/written", "", rates.write_amplification, 1.0),
       CountedFigure(name + "/disk", "B",
                     static_cast<double>(BytesOfFiles(directory->path() + "/rows")),
                     kLongRunRows * kLongRunRecordBytes),

@@ -72,12 +72,20 @@ Result<OpenedShards> JobOpening::Take() {
   return std::move(opened_);
 }
 
-std::shared_ptr<StoreEnvironment> JobOpening::MakeEnvironment(const NodeBudgets& budgets) const {
-  if (environment_ && environment_->options().stores == job_.shards_per_node) return environment_;
+std::shared_ptr<StoreEnvironment> JobOpening::MakeEnvironment(
+    const NodeBudgets& budgets, const std::vector<std::unique_ptr<Shard>>& shards) const {
+  const bool guesses =
+      std::ranges::any_of(shards, [](const auto& shard) { return shard->guesses_written_rows(); });
+  if (environment_ && environment_->options().stores == job_.shards_per_node &&
+      environment_->options().looks_up_missing_rows == guesses) {
+    return environment_;
+  }
   return std::make_shared<StoreEnvironment>(
       StoreEnvironmentOptions{.block_cache_bytes = budgets.blocks,
                               .memtable_bytes = budgets.memtables,
                               .stores = job_.shards_per_node,
+                              .max_open_files = static_cast<int>(options_.node.open_files),
+                              .looks_up_missing_rows = guesses,
                               .compression = options_.node.store_compression,
                               .direct_reads = options_.node.direct_reads,
                               .stall_limit_ms = options_.stall_limit_ms});
@@ -195,9 +203,10 @@ Result<OpenedShards> JobOpening::Open() {
   const NodeSize size = SizeOf(options_.node, job_, node_);
   RETURN_IF_ERROR(CheckRequestsFit(size, job_.workers));
   const NodeBudgets budgets = BudgetsOf(size);
-  OpenedShards opened{.environment = MakeEnvironment(budgets), .runners = {}, .endpoints = {}};
   // Errors in the tables are found before a directory is claimed.
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Shard>> shards, MakeShards(budgets));
+  OpenedShards opened{
+      .environment = MakeEnvironment(budgets, shards), .runners = {}, .endpoints = {}};
   std::vector<CacheLedger::Shard> accounts;
   for (const std::unique_ptr<Shard>& shard : shards) {
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});

@@ -62,7 +62,8 @@ class JobOpening {
   };
 
   Result<OpenedShards> Open();
-  std::shared_ptr<StoreEnvironment> MakeEnvironment(const NodeBudgets& budgets) const;
+  std::shared_ptr<StoreEnvironment> MakeEnvironment(
+      const NodeBudgets& budgets, const std::vector<std::unique_ptr<Shard>>& shards) const;
   Result<std::vector<std::unique_ptr<Shard>>> MakeShards(const NodeBudgets& budgets) const;
   ShardOpeningOptions OpeningOptions(const std::shared_ptr<StoreEnvironment>& environment) const;
   Status MoveRows(const std::shared_ptr<StoreEnvironment>& environment);

@@ -30,7 +30,7 @@ constexpr double kHeapSlack = 0.1, kHeapSlackOfShards = 0.3;
 // Files: beside a record the unshared part of its key, 8 bytes of RocksDB and lengths; a block of
 // 4 kB has a trailer and an entry in the index.
 constexpr double kRowOverhead = 15;
-constexpr double kBlockBytes = 4096, kBlockOverhead = 72, kIndexEntryBytes = 48;
+constexpr double kBlockBytes = 4096, kBlockOverhead = 72, kIndexEntryBytes = 16;
 // In a memtable: a row's key, lengths and links.
 constexpr double kMemtableRowOverhead = 40;
 constexpr double kMemtables = 3;  // of a store (ps/store/rocksdb_options.cc)

@@ -193,6 +193,7 @@ void Controls::OnCounted(const StoreCounted& event) {
   reply.store_stall_ms = store.stall_ms;
   reply.store_bytes_read = store.file_bytes_read;
   reply.store_bytes_written = store.bytes_flushed + store.bytes_compacted;
+  reply.store_file_bytes = store.file_bytes;
   reply.process_peak_bytes = event.process_peak_bytes;
   reply.tables = rooms_.tables.Stats();
   if (state_.phases != nullptr) reply.times = state_.phases->Times();

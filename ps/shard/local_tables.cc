@@ -237,6 +237,10 @@ uint64_t LocalTables::granted_cache_bytes() const {
   return bytes;
 }
 
+bool LocalTables::guesses_written_rows() const {
+  return std::ranges::any_of(slices_, [](const LocalSlice* s) { return !s->written->is_exact(); });
+}
+
 std::vector<TableStats> LocalTables::Stats() const {
   std::vector<TableStats> stats;
   for (const LocalTable& table : tables_) {

@@ -169,6 +169,8 @@ class LocalTables {
   std::vector<WrittenSlice> WrittenSlices() const;
 
   uint64_t granted_cache_bytes() const;
+  // Whether a set of written rows is not exact.
+  bool guesses_written_rows() const;
   // By ascending table id.
   std::vector<TableStats> Stats() const;
 

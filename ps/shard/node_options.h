@@ -26,6 +26,7 @@ struct NodeOptions {
   std::string durability = "none";         // none, wal or fsync; the latter two keep a push log
   std::string store_compression = "none";  // of StoreEnvironmentOptions
   bool direct_reads = false;               // of StoreEnvironmentOptions
+  uint32_t open_files = 0;                 // of StoreEnvironmentOptions::max_open_files
   OptionValues own;  // of options that the store and the cache policy declare themselves
 
   // A log that is never truncated would grow for ever.

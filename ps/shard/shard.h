@@ -63,6 +63,8 @@ class Shard {
   // Bytes its caches may take now, and whether it will ever ask for others.
   uint64_t granted_cache_bytes() const { return tables_.granted_cache_bytes(); }
   bool moves_cache_bytes() const { return cache_moves_.is_on(); }
+  // Whether it may look up rows in the store that are not there.
+  bool guesses_written_rows() const { return tables_.guesses_written_rows(); }
 
   // To be called before the first event, once for every record that is in the store already. The
   // shard does not look up a row in the store unless it was told of it here or has written it

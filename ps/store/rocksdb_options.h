@@ -21,6 +21,15 @@ rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environmen
 // `path`: of the files, for log messages.
 rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment, const std::string& path);
 
+// Sizes of files for a store whose files have so many bytes, so that it has some hundreds of them
+// whatever its size: each open file takes a descriptor and memory. What a compaction reads and
+// writes at once, and needs on the disk meanwhile, grows with them.
+struct RowFileSizes {
+  uint64_t file_bytes = 0;        // about, of the largest
+  uint64_t compaction_bytes = 0;  // at most, of one compaction
+  static RowFileSizes Of(uint64_t store_bytes);
+};
+
 // How many flushes and compactions are due in the column family, plus how many are under way in the
 // whole database.
 uint64_t BackgroundJobs(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family);

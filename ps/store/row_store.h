@@ -107,6 +107,7 @@ struct RowStoreCounters {
   uint64_t memtable_bytes = 0;
   uint64_t table_reader_bytes = 0;
   uint64_t block_cache_bytes = 0;
+  uint64_t file_bytes = 0;  // of files that hold rows, now
 
   // Bytes read or written in files for each byte of records; 0 if there are none.
   double read_amplification() const;

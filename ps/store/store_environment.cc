@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "common/open_files.h"
+
 namespace rowhouse {
 namespace {
 
@@ -42,8 +44,8 @@ Status StoreEnvironmentOptions::Validate() const {
   if (compression != "none" && compression != "zstd") {
     return UsageError("compression=\"{}\" must be none or zstd", compression);
   }
-  if (max_open_files < 16)
-    return UsageError("max_open_files={} must be at least 16", max_open_files);
+  if (max_open_files < 0)
+    return UsageError("max_open_files={} must not be negative", max_open_files);
   if (stall_limit_ms < 0)
     return UsageError("stall_limit_ms={} must not be negative", stall_limit_ms);
   return OkStatus();
@@ -73,6 +75,13 @@ StoreEnvironment::~StoreEnvironment() = default;
 int StoreEnvironment::compaction_threads() const {
   if (options_.compaction_threads > 0) return options_.compaction_threads;
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 2, kMaxThreads);
+}
+
+int StoreEnvironment::open_files_of_store() const {
+  constexpr uint64_t kMin = 16, kMax = uint64_t{1} << 20;
+  const uint64_t all = options_.max_open_files > 0 ? static_cast<uint64_t>(options_.max_open_files)
+                                                   : OpenFilesLimit() / 2;
+  return static_cast<int>(std::clamp<uint64_t>(all / options_.stores, kMin, kMax));
 }
 
 size_t StoreEnvironment::block_cache_used_bytes() const { return block_cache_->GetUsage(); }

@@ -33,8 +33,11 @@ struct StoreEnvironmentOptions {
   // Shared by the stores; 0: half of the CPU's cores, at least two, as compactions wait for the
   // disk.
   int compaction_threads = 0;
-  // Table files a store keeps open.
-  int max_open_files = 1024;
+  // Table files that all stores together keep open, each at least 16; 0: half of the limit of the
+  // process's descriptors, which is raised first. The rest is for peers.
+  int max_open_files = 0;
+  // Whether rows may be looked up that are not stored: then the last level has filters, too.
+  bool looks_up_missing_rows = false;
   // Of the last level, which holds nine tenths of the rows: "none" or "zstd". zstd gains little on
   // trained floats, more on bf16, on rows that few steps touched and on momenta of zero.
   std::string compression = "none";
@@ -67,6 +70,7 @@ class StoreEnvironment {
   }
 
   int compaction_threads() const;  // of the process, at least 1
+  int open_files_of_store() const;
   rocksdb::Env* files() const { return files_; }
   ParallelReads& reads() { return reads_; }
   // 0, 1, 2, ... for the stores in the order they are opened.

@@ -107,6 +107,7 @@ const std::map<std::string, std::string> kOthers = {
     {"durability", "wal"},
     {"store_compression", "zstd"},
     {"direct_reads", "true"},
+    {"open_files", "500"},
     {"ps", "2"},
     {"ps_per_host", "3"},
     {"bind_interface", "10.0.0.0/24"},
@@ -160,12 +161,13 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       "stop_after_steps", "test_freq", "print_freq", "print_precision", "debug_mode", "store",
       "row_dir", "cache_mb", "memory_limit_mb", "cache_ratio", "cache_ways", "cache_policy",
       "cache_access_counts", "cache_warmup_ratio", "prefetch_steps", "max_dirty_steps",
-      "durability", "store_compression", "direct_reads", "ps", "ps_per_host", "bind_interface",
-      "shards", "ps_endpoints", "key_file", "open", "encrypt", "strategy", "capacities", "row_cuts",
-      "column_cuts", "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb",
-      "calibration", "record_ids", "record_ids_share", "rpc_deadline_ms", "rendezvous_deadline_ms",
-      "save_deadline_ms", "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite",
-      "save_every", "keep", "listen", "read_dirs", "supervisor_fd", "listen_fds"};
+      "durability", "store_compression", "direct_reads", "open_files", "ps",
+      "ps_per_host", "bind_interface", "shards", "ps_endpoints", "key_file", "open", "encrypt",
+      "strategy", "capacities", "row_cuts", "column_cuts", "strategy_seed", "hot_rows", "pool_on",
+      "access_counts", "plan", "ps_rows_mb", "calibration", "record_ids", "record_ids_share",
+      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
+      "model_dir", "report", "label", "load", "overwrite", "save_every", "keep", "listen",
+      "read_dirs", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {

@@ -80,6 +80,9 @@ void AddWrites(SettingList& list) {
            {.help = "Reads and writes rows without the system's page cache, so that a PS node "
                     "needs no memory beyond its own; for disks that answer many reads at once",
             .verbs = kTrain | kPs | kCkpt | kPlan | kPredict | kEval});
+  list.Add(Whole(MEMBER(storage.open_files), 0, 1 << 20),
+           {.help = "Files of rows that a PS node keeps open, at most, over all its shards. 0: "
+                    "half of what the system lets a process have (ulimit -n)"});
 }
 
 REGISTER_MEMBER(RegisterSettings(Section::kStorage, {AddStore, AddCaches, AddWrites}));

@@ -41,6 +41,8 @@ constexpr auto kStallPoll = std::chrono::milliseconds(20);
 // How often a write is tried although the disk still looks full.
 constexpr auto kTryAnyway = std::chrono::seconds(1);
 
+using Properties = rocksdb::DB::Properties;
+
 class RocksDbStore final : public RowStore {
  public:
   static Result<std::unique_ptr<RowStore>> Open(const RowStoreOptions& options);
@@ -104,6 +106,8 @@ class RocksDbStore final : public RowStore {
   Status WriteOrGiveUp(rocksdb::WriteBatch* batch);
   Status MakeRoom();
   void LogCounters() const;
+  // Files grow with the store.
+  void FitFileSizes();
   // Translates the status of a write or flush.
   Status Written(const rocksdb::Status& status, std::string_view what);
 
@@ -125,6 +129,8 @@ class RocksDbStore final : public RowStore {
   std::atomic<uint64_t> stalls_ = 0;
   std::atomic<uint64_t> stall_ms_ = 0;
   std::atomic<uint64_t> memtable_bytes_ = 0;  // the most so far
+  uint64_t file_bytes_ = RowFileSizes::Of(0).file_bytes;
+  uint64_t next_fit_ = 0;  // FitFileSizes is due once bytes_written_ reaches it
 
   // When to try a full disk again; unset: it is not full.
   std::optional<std::chrono::steady_clock::time_point> next_try_;
@@ -164,7 +170,6 @@ Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& opti
 }
 
 RowStoreCounters RocksDbStore::counters() const {
-  using Properties = rocksdb::DB::Properties;
   return {.rows_read = rows_read_,
           .rows_written = rows_written_,
           .stalls = stalls_,
@@ -181,7 +186,8 @@ RowStoreCounters RocksDbStore::counters() const {
           .table_reader_bytes =
               rows_ == nullptr ? 0 : rows_->Property(Properties::kEstimateTableReadersMem),
           .block_cache_bytes = environment_->block_cache_used_bytes() /
-                               std::max<size_t>(environment_->options().stores, 1)};
+                               std::max<size_t>(environment_->options().stores, 1),
+          .file_bytes = rows_ == nullptr ? 0 : rows_->Property(Properties::kLiveSstFilesSize)};
 }
 
 // Logged as a warning if Puts had to wait.
@@ -291,12 +297,25 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
                    rocksdb::Slice(record, slice.record_bytes));
     if (!added.ok()) return Translate(added, path_, "put");
   }
+  if (bytes_written_ >= next_fit_) FitFileSizes();
   RETURN_IF_ERROR(WriteOrGiveUp(&batch_));
-  const uint64_t in_memory = rows_->Property(rocksdb::DB::Properties::kCurSizeAllMemTables);
+  const uint64_t in_memory = rows_->Property(Properties::kCurSizeAllMemTables);
   if (in_memory > memtable_bytes_) memtable_bytes_ = in_memory;
   rows_written_ += rows.size();
   bytes_written_ += records.size();
   return OkStatus();
+}
+
+void RocksDbStore::FitFileSizes() {
+  constexpr uint64_t kFitBytes = uint64_t{64} << 20;
+  next_fit_ = bytes_written_ + kFitBytes;
+  const RowFileSizes sizes = RowFileSizes::Of(rows_->Property(Properties::kLiveSstFilesSize));
+  if (sizes.file_bytes == file_bytes_) return;
+  file_bytes_ = sizes.file_bytes;
+  const rocksdb::Status set = rows_->db().SetOptions(
+      rows_->rows(), {{"target_file_size_base", fmt::format("{}", sizes.file_bytes)},
+                      {"max_compaction_bytes", fmt::format("{}", sizes.compaction_bytes)}});
+  LOG_IF(WARNING, !set.ok()) << Translate(set, path_, "larger files").message();
 }
 
 // Waits for flushes and compactions here, on the I/O thread, with a limit; RocksDB's own wait,
@@ -339,7 +358,7 @@ Status RocksDbStore::Written(const rocksdb::Status& status, std::string_view wha
 // for what waits in memory: a vain try would fill the disk each time.
 Status RocksDbStore::MakeRoom() {
   if (!events_->is_disk_full()) return OkStatus();
-  const uint64_t waiting = rows_->Property(rocksdb::DB::Properties::kCurSizeAllMemTables);
+  const uint64_t waiting = rows_->Property(Properties::kCurSizeAllMemTables);
   std::error_code unknown;  // Then only trying tells.
   const std::filesystem::space_info space = std::filesystem::space(path_, unknown);
   constexpr uint64_t kMinRoom = uint64_t{1} << 20;  // for what RocksDB writes beside rows
@@ -430,7 +449,7 @@ Result<std::string> RocksDbStore::Checkpoint(const std::string& directory) {
 
 uint64_t RocksDbStore::bytes_in_memory() const {
   if (rows_->RowsInMemory() == 0) return 0;
-  return rows_->Property(rocksdb::DB::Properties::kCurSizeAllMemTables);
+  return rows_->Property(Properties::kCurSizeAllMemTables);
 }
 
 Status RocksDbStore::Compact() {
