@@ -59,6 +59,9 @@ Result<StrategyCost> CostOf(const Json& json) {
     return cost;
   }
   ASSIGN_OR_RETURN(const std::string digest, Text(json, "/rows/digest"));
+  if (digest.empty()) {
+    return UsageError("no rows digest to compare with others; train with --rows_digest=always");
+  }
   ASSIGN_OR_RETURN(const double step_ms, FigureAt(json, "/totals/median_step_ms"));
   ASSIGN_OR_RETURN(cost.wire_bytes, FigureAt(json, "/totals/wire_bytes_per_step"));
   ASSIGN_OR_RETURN(const double steps, FigureAt(json, "/totals/steps"));

@@ -298,7 +298,9 @@ std::optional<RunPrediction> PredictionOf(const Settings& settings, const Worker
 void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const RunReport& report) {
   const std::string report_path = settings.report_path();
   const Evaluation& evaluation = outcome.evaluation;
-  fmt::print("rows digest: {}\n", outcome.rows.digest);
+  fmt::print("rows digest: {}\n", outcome.rows.digest.empty()
+                                      ? "not asked for (--rows_digest): every row would be read"
+                                      : outcome.rows.digest);
   fmt::print("{}", PulledText(outcome.rows.stats, settings.storage.has_files()));
   // Typical constants are of no use to a host that was not measured (rowhouse bench calibrate).
   const bool is_of_this_host = report.prediction && !report.prediction->calibration.empty();

@@ -51,7 +51,7 @@ class TrainingTimes {
 
 // All rows after the last step. A row exists once a step has updated it.
 struct RowFacts {
-  std::string digest;
+  std::string digest;  // "": it was not asked for, and no rows were counted
   uint64_t rows = 0;
   std::vector<uint64_t> shard_rows;  // rows that exist, by shard
   std::vector<StatsReply> stats;     // by shard

@@ -47,19 +47,30 @@ Result<std::unique_ptr<Dialer>> ConnectToShards(const std::vector<ShardAddress>&
   return dialer;
 }
 
+// Whether all rows are to be read for their digest (Settings::output.rows_digest).
+bool WantsDigest(const std::string& setting, const std::vector<StatsReply>& shards) {
+  constexpr uint64_t kMostBytes = uint64_t{4} << 30;  // a quarter of a minute
+  if (setting != "auto") return setting == "always";
+  return std::ranges::all_of(
+      shards, [](const StatsReply& shard) { return shard.store_file_bytes <= kMostBytes; });
+}
+
 // One worker asks the shards; the others wait for what it found.
 Result<RowFacts> AskForRows(PsClient& client, Dialer& dialer, const Clock& clock, uint64_t steps,
-                            const WorkerRows& of_workers) {
+                            const WorkerRows& of_workers, const std::string& rows_digest) {
   RowFacts facts;
   client.StartStats(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
   facts.stats = client.replies().stats;
+  facts.worker_rows = of_workers.existing_rows();
+  facts.worker_bytes = of_workers.saved_floats() * sizeof(float);
+  facts.shard_rows.resize(facts.stats.size());
+  if (!WantsDigest(rows_digest, facts.stats)) return facts;
   client.StartDigest(steps);
   RETURN_IF_ERROR(RunClient(client, dialer, clock));
   RowsDigest digest = of_workers.Digest();
-  facts.worker_rows = of_workers.existing_rows();
-  facts.worker_bytes = of_workers.saved_floats() * sizeof(float);
   facts.rows = facts.worker_rows;
+  facts.shard_rows.clear();
   for (const DigestReply& reply : client.replies().digests) {
     digest.Merge(RowsDigest(reply.high, reply.low));
     facts.rows += reply.rows;
@@ -425,8 +436,9 @@ Status WorkerRun::Evaluate() {
 
 Status WorkerRun::ReportOutcome() {
   const Settings& settings = setup_.settings;
-  ASSIGN_OR_RETURN(RowFacts facts, AskForRows(client_, *links_.dialer, setup_.clock,
-                                              summary_.steps_done, *run_.step->rows()));
+  ASSIGN_OR_RETURN(RowFacts facts,
+                   AskForRows(client_, *links_.dialer, setup_.clock, summary_.steps_done,
+                              *run_.step->rows(), settings.output.rows_digest));
   RETURN_IF_ERROR(SaveModelWith(facts.digest));
   phases_.test = trainer_.evaluation_seconds();
   const RunOutcome outcome{

@@ -93,15 +93,16 @@ struct ShardingSettings {
 };
 
 struct OutputSettings {
-  std::string model_dir;          // dense part, manifest, report; "": nothing is kept
-  std::string report;             // "": see Settings::report_path()
-  std::string label;              // "": see Settings::run_label()
-  bool load = false;              // goes on from the model in model_dir
-  bool overwrite = false;         // deletes an earlier model in model_dir and row_dir
-  SaveEvery save_every;           // between checkpoints
-  uint32_t keep = 2;              // checkpoints kept
-  std::string record_ids;         // trace of the ids looked up; "": none
-  double record_ids_share = 1.0;  // of the ids of large plain tables
+  std::string model_dir;             // dense part, manifest, report; "": nothing is kept
+  std::string report;                // "": see Settings::report_path()
+  std::string rows_digest = "auto";  // auto, always or never
+  std::string label;                 // "": see Settings::run_label()
+  bool load = false;                 // goes on from the model in model_dir
+  bool overwrite = false;            // deletes an earlier model in model_dir and row_dir
+  SaveEvery save_every;              // between checkpoints
+  uint32_t keep = 2;                 // checkpoints kept
+  std::string record_ids;            // trace of the ids looked up; "": none
+  double record_ids_share = 1.0;     // of the ids of large plain tables
 };
 
 // Only of `rowhouse ps`.

@@ -44,7 +44,7 @@ function drawRun({report, phases: phasesOfSteps = []}) {
      isNumber(totals.median_step_ms) ? `${fixed(totals.median_step_ms, 2)} ms a step` : ""],
     ["Samples trained", short(totals.samples), `to step ${count(totals.steps)}`],
     ["Time", duration(allSeconds), "from start to report"],
-    ["Rows", short(report.rows.count), "that exist after the run"],
+    ["Rows", report.rows.digest ? short(report.rows.count) : "not counted", "that exist after the run"],
     ["Peak memory", peak > 0 ? bytes(peak) : null, "of the fullest PS node"],
   ]));
 

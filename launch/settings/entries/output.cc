@@ -15,6 +15,10 @@ void AddOutput(SettingList& list) {
   list.Add(Text(MEMBER(output.report), "a path"),
            {.help = "File for the run's report, JSON, with a page beside it (.html). Default: "
                     "report.json in --model_dir"});
+  list.Add(Choice(MEMBER(output.rows_digest), {"auto", "always", "never"}),
+           {.help = "Whether a run ends with the digest and the number of all rows, for which it "
+                    "reads each. auto: unless a shard has more than 4 GB of files; rowhouse ckpt "
+                    "verify prints the digest of a saved model"});
   list.Add(Text(MEMBER(output.label), "a name"),
            {.help = "What rowhouse compare calls the run. Default: the last part of --model_dir"});
   list.Add(
