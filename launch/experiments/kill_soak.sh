@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Kills at random: a run of 3 PS nodes and 2 workers, with tables ten times its caches and a save every 50
-# steps, under launch/mpirun.sh --max_restarts. At random times one of its processes ends by kill -9: a
-# worker, the server of a PS node, its supervisor, mpirun or mpirun.sh; a launcher that is gone is started
-# again with --load. Each run must end with the rows digest of an undisturbed one.
-#   launch/experiments/kill_soak.sh [--kills N] [--every S] [--seed N] [--rows DIR]
-#     --kills N   how many kills in all (20)
+# Kills and moves at random: a run of 3 PS nodes and 2 workers, with tables ten times its caches and a save
+# every 50 steps, under launch/mpirun.sh --max_restarts. At random times one of its processes ends by kill -9: a
+# worker, the server of a PS node, its supervisor, mpirun or mpirun.sh. A launcher that is gone is started again
+# with --load, with another cache, and every other time after a move of the save to other PS nodes, shards and
+# another strategy (rowhouse ckpt reshard), which is killed, too. Each run must end with the rows digest of an
+# undisturbed one.
+#   launch/experiments/kill_soak.sh [--kills N | --minutes M] [--every S] [--seed N] [--rows DIR]
+#     --kills N   how many kills of a run in all (20)
+#     --minutes M ends with the run under way after M minutes instead
 #     --every S   seconds from a run's begin to a kill, at most (8)
 #     --seed N    of the random times and victims (1)
 #     --rows DIR  where models and rows are made and removed (TMPDIR, or /tmp)
@@ -13,7 +16,7 @@
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/../find_rowhouse.sh"
 
-kills=20 every=8 seed=1 rows="${TMPDIR:-/tmp}"
+kills=20 minutes=0 every=8 seed=1 rows="${TMPDIR:-/tmp}"
 fail() {
   echo "kill_soak: $1" >&2
   exit "${2:-1}"
@@ -21,18 +24,22 @@ fail() {
 usage() { fail "$1; say launch/experiments/kill_soak.sh --help" 2; }
 while (($# > 0)); do
   case "$1" in
-    --kills | --every | --seed | --rows) (($# > 1)) || usage "$1 without a value" ;;&
+    --kills | --minutes | --every | --seed | --rows) (($# > 1)) || usage "$1 without a value" ;;&
     --kills) kills="$2"; shift 2 ;;
+    --minutes) minutes="$2"; shift 2 ;;
     --every) every="$2"; shift 2 ;;
     --seed) seed="$2"; shift 2 ;;
     --rows) rows="$2"; shift 2 ;;
-    --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) usage "unknown argument $1" ;;
   esac
 done
 for number in "$kills" "$every" "$seed"; do
   [[ "$number" =~ ^[1-9][0-9]{0,5}$ ]] || usage "$number is no number greater than 0"
 done
+[[ "$minutes" =~ ^(0|[1-9][0-9]{0,3})$ ]] || usage "--minutes=$minutes is no whole number up to 9999"
+((minutes == 0)) || kills=999999
+is_over() { ((killed >= kills || (minutes > 0 && SECONDS >= 60 * minutes))); }
 command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
 work="$(mktemp -d "$rows/kill_soak.XXXXXX")"
 launcher='' kept=''
@@ -61,13 +68,14 @@ processes() {
   done
 }
 
-# 40 MB of rows; 3 caches of 1.3 MB.
+# 40 MB of rows; 3 caches of 1.3 MB at first.
+ps=3 placed=() cache=0.1
 start() {  # MODEL FLAGS...
   local model="$1"
   shift
-  TMPDIR="$work" "$here/launch/mpirun.sh" "$@" -n 5 rowhouse train --ps=3 --arch_embedding_size=200000-40000-60000 \
+  TMPDIR="$work" "$here/launch/mpirun.sh" "$@" -n $((ps + 2)) rowhouse train "--ps=$ps" "${placed[@]}" --arch_embedding_size=200000-40000-60000 \
     --arch_sparse_feature_size=32 --arch_mlp_bot=13-64-32 --arch_mlp_top=64-1 --loss_function=bce --round_targets \
-    --num_indices_per_lookup=4 --mini_batch_size=128 --data_size=128000 --optimizer=adagrad --cache_ratio=0.1 \
+    --num_indices_per_lookup=4 --mini_batch_size=128 --data_size=128000 --optimizer=adagrad "--cache_ratio=$cache" \
     --print_freq=0 --rpc_deadline_ms=5000 --stop_deadline_ms=5000 --model_dir="$work/$model" --save_every=50 \
     "${flags[@]}" >>"$work/$model.out" 2>>"$work/$model.err" &
   launcher=$!
@@ -81,10 +89,40 @@ wait "$launcher" || { cat "$work/whole.err" >&2; fail "the undisturbed run faile
 expected="$(digest whole)"
 echo "kill_soak: undisturbed: rows digest $expected"
 
+# Moves the newest save to a new model, to which the run then belongs. The move is killed, and goes on.
+move() {  # directory of the save
+  local caches=(0.05 0.1 0.3 1) strategies=(row_wise row_wise_hashed column_wise grid) to i mover
+  local from="$1"
+  ps=$((RANDOM % 4 + 1)) moves=$((moves + 1)) cache="${caches[RANDOM % 4]}"
+  placed=("--shards=$((RANDOM % 2 + 1))" "--strategy=${strategies[RANDOM % 4]}")
+  to="${model%%_to_*}_to_$moves"
+  for ((i = 0; i < 4; ++i)); do
+    rowhouse ckpt reshard --model_dir="$from" --out="$work/$to" "--ps=$ps" "${placed[@]}" \
+      >>"$work/$to.move" 2>&1 &
+    mover=$!
+    if ((i < 3)); then
+      sleep "0.$((RANDOM % 4))"
+      ! kill -9 "$mover" 2>/dev/null || moves_killed=$((moves_killed + 1))
+    fi
+    ! wait "$mover" 2>/dev/null || break
+  done
+  [[ -e "$work/$to/manifest.json" ]] || { cat "$work/$to.move" >&2; kept=1; fail "no move of $from to $work/$to"; }
+  rm -rf "${work:?}/$model"
+  model="$to"
+  echo "kill_soak: moved to $ps PS nodes, ${placed[*]}, cache $cache"
+}
+
 # Starts the run again by hand if its launcher is gone: from a save, if there is one.
 start_again() {
+  local save
+  for ((i = 0; i < 150; ++i)); do [[ -n "$(processes)" ]] || break; sleep 0.1; done
   flags=(--overwrite)
-  ! compgen -G "$work/$model/checkpoints/step-*/manifest.json" >/dev/null || flags=(--load)
+  save="$(compgen -G "$work/$model/checkpoints/step-*/manifest.json" | sort -V | tail -1)" || true
+  [[ ! -e "$work/$model/manifest.json" ]] || save="$work/$model/manifest.json"
+  if [[ -n "$save" ]]; then
+    flags=(--load)
+    ((RANDOM % 2)) || move "${save%/manifest.json}"
+  fi
   start "$model" --max_restarts=9999
 }
 has_ended() { ! kill -0 "$launcher" 2>/dev/null; }
@@ -100,7 +138,7 @@ begin_or_go_on() {
     fi
     equal=$((equal + 1))
     rm -rf "${work:?}/$model"
-    ((killed == kills)) || new_model
+    is_over || new_model
   else
     by_hand=$((by_hand + 1))
     start_again
@@ -108,7 +146,7 @@ begin_or_go_on() {
 }
 new_model() {
   model="run_$((equal + 1))"
-  flags=()
+  flags=() ps=3 placed=() cache=0.1
   start "$model" --max_restarts=9999
 }
 
@@ -130,9 +168,9 @@ recovery() {  # time of the kill, ms; restarts before
   fail "no step within 120 s of a kill"
 }
 
-equal=0 killed=0 by_hand=0 times=()
+equal=0 killed=0 by_hand=0 moves=0 moves_killed=0 times=()
 new_model
-while ((killed < kills)); do
+while ! is_over; do
   sleep "$((RANDOM * every / 32768)).$((RANDOM % 10))"
   if has_ended; then
     begin_or_go_on
@@ -158,5 +196,5 @@ while ! has_ended || [[ -e "$work/$model" ]]; do
   begin_or_go_on
 done
 mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
-echo "kill_soak: $kills kills, $equal runs with the undisturbed rows digest, $by_hand launchers started by hand after" \
-  "they stopped; next step after ${times[${#times[@]} / 2]} ms (median), ${times[-1]} ms (worst)"
+echo "kill_soak: $killed kills, $moves moves (killed $moves_killed times), $equal runs with the undisturbed rows" \
+  "digest, $by_hand launchers started by hand after they stopped; next step after ${times[${#times[@]} / 2]} ms (median), ${times[-1]} ms (worst)"
