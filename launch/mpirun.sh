@@ -24,6 +24,8 @@ arguments+=(--mca btl_vader_single_copy_mechanism none)
 # Ctrl-C and SIGTERM are passed on as SIGUSR1 and SIGUSR2, which mpirun forwards to the ranks.
 export ROWHOUSE_FORWARDS_SIGNALS=1
 arguments+=(-x ROWHOUSE_FORWARDS_SIGNALS)
+# kill -URG of this script asks all processes of the run what they wait for.
+arguments+=(--mca ess_base_forward_signals SIGURG)
 
 if ((EUID == 0)); then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -104,6 +106,11 @@ trap 'ask_to_stop USR1 Ctrl-C' INT
 trap 'ask_to_stop USR2 SIGTERM' TERM
 trap 'ask_to_stop USR2 SIGHUP' HUP
 trap 'is_preempted=true; ask_to_stop USR2 SIGUSR2' USR2
+ask_what_it_waits_for() {
+  was_interrupted=true
+  [[ -z "$mpirun_pid" ]] || kill -URG "$mpirun_pid" 2>/dev/null || true
+}
+trap ask_what_it_waits_for URG
 
 run_once() {  # sets status
   exec {news}> >(only_news >&2)

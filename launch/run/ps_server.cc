@@ -16,6 +16,7 @@
 
 #include "common/clean_text.h"
 #include "common/clock.h"
+#include "common/inquiry.h"
 #include "common/read_value.h"
 #include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"
@@ -36,6 +37,7 @@ void StopServingOnSignals() {
   action.sa_handler = [](int) { g_stop = true; };
   for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  HearInquiries();
 }
 
 // Ends the process if it is still there when its time to stop has passed, because a store that

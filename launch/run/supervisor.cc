@@ -102,6 +102,7 @@ Status Supervisor::TakeEnd(const ChildEnd& end) {
 
 Status Supervisor::Check() {
   if (server_ == nullptr) return end_;
+  if (inquiry_.IsAsked()) server_->Signal(SIGURG);
   const std::optional<ChildEnd> end = server_->Wait({});
   return end ? TakeEnd(*end) : end_;
 }

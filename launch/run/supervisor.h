@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/inquiry.h"
 #include "common/status.h"
 #include "common/transport/security.h"
 #include "common/transport/tcp_socket.h"
@@ -44,9 +45,9 @@ class Supervisor {
   // "tcp://host:port" of the node.
   const std::string& endpoint() const { return endpoint_; }
 
-  // OK while the server runs; otherwise an error that says how it ended, with node, pid, and signal
-  // or exit code. kUsage if the server ended because of the operator's mistake, which it has
-  // printed.
+  // Hands inquiries (common/inquiry.h) on. OK while the server runs; otherwise an error that says
+  // how it ended, with node, pid, and signal or exit code. kUsage if the server ended because of
+  // the operator's mistake, which it has printed.
   Status Check();
 
   // Asks the server to end, waits for it at most stop_deadline_ms, then kills it. OK if it ended
@@ -62,6 +63,7 @@ class Supervisor {
   std::vector<ListeningSocket> sockets_;  // the node's, then the shards'
   int pipe_to_child_ = -1;                // closing it asks the server to end
   std::unique_ptr<ChildProcess> server_;  // null: none runs
+  Inquiry inquiry_;
   Status end_;  // OK until the server has ended otherwise than with exit code 0
 };
 

@@ -15,6 +15,7 @@
 
 #include "common/clean_text.h"
 #include "common/clock.h"
+#include "common/inquiry.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "launch/command_line/foreign_flags.h"
@@ -380,6 +381,7 @@ Status Part(const Settings& settings, const Status& outcome, Cluster& cluster) {
 
 int RunTrain(const Settings& settings, const std::string& profile) {
   HandleStopSignals();
+  HearInquiries();
   Result<std::unique_ptr<Cluster>> joined = Cluster::Join(settings.cluster.rendezvous_deadline_ms);
   if (!joined.ok()) {
     PrintError(joined.status());

@@ -256,6 +256,22 @@ void Shard::OnUnblocked(const StoreUnblocked& event) {
       << state_.options.name << " goes on: what it writes finds room again";
 }
 
+std::string Shard::DescribeNextStep() const {
+  if (update_.is_reading()) return "its rows are being read from the store";
+  if (IsStepDue() && !CanApplyStep()) return saves_.WhyNoRoom();
+  return pushes_.DescribeMissing();
+}
+
+std::string Shard::DescribeStanding() const {
+  if (state_.has_failed()) {
+    return fmt::format("{} has failed: {}", state_.options.name, state_.failure.message());
+  }
+  return fmt::format("{} waits for step {} to be complete; {}{}{}", state_.options.name,
+                     state_.next_step, DescribeNextStep(),
+                     saves_.is_under_way() ? "; a save is made beside the steps" : "",
+                     state_.blockage.is_blocked() ? "; " + state_.blockage.why : "");
+}
+
 void Shard::RefuseAll() {
   const auto refuse = [&](const Request& request) { state_.out.Refuse(request, state_.failure); };
   pulls_.ForEachWaiting(refuse);
@@ -285,9 +301,7 @@ void Shard::OnTick() {
       state_.out.Refuse(
           request, MakeStatus(StatusCode::kDeadlineExceeded,
                               "{}: waited {} ms for step {} to be applied; {}", state_.options.name,
-                              request.header.deadline_ms, state_.next_step,
-                              update_.is_reading() ? "its rows are being read from the store"
-                                                   : pushes_.DescribeMissing()));
+                              request.header.deadline_ms, state_.next_step, DescribeNextStep()));
       return true;
     });
   };

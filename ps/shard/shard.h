@@ -63,6 +63,8 @@ class Shard {
   // Bytes its caches may take now, and whether it will ever ask for others.
   uint64_t granted_cache_bytes() const { return tables_.granted_cache_bytes(); }
   bool moves_cache_bytes() const { return cache_moves_.is_on(); }
+  // For people: how far it is, and what its next step waits for.
+  std::string DescribeStanding() const;
   // Whether it may look up rows in the store that are not there.
   bool guesses_written_rows() const { return tables_.guesses_written_rows(); }
 
@@ -95,6 +97,7 @@ class Shard {
   bool CanApplyStep() const;
   bool IsStepDue() const;
   void NoteWaitForSave();
+  std::string DescribeNextStep() const;
   void TellWaiting(const std::string& why);
   void ApplyStep();
   void OnStepApplied();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/inquiry.h"
 #include "common/thread_name.h"
 #include "ps/shard/io_thread.h"
 
@@ -131,6 +132,7 @@ class ShardRunner::Loop {
   void Run() {
     while (!runner_.is_stopping_) {
       for (ShardEvent& event : runner_.TakeCompleted()) Handle(std::move(event));
+      LOG_IF(WARNING, inquiry_.IsAsked()) << runner_.shard_->DescribeStanding();
       constexpr TimeMs kMaxWaitMs = 1000;
       const TimeMs wait = std::clamp<TimeMs>(wake_at_ - Now(), 0, kMaxWaitMs);
       Result<std::optional<Incoming>> incoming = Receive(wait);
@@ -245,6 +247,7 @@ class ShardRunner::Loop {
   }
 
   ShardRunner& runner_;
+  Inquiry inquiry_;
   Listener& listener_;
   TimeMs wake_at_ = std::numeric_limits<TimeMs>::max();
   TimeNs ready_at_ = 0;  // when it last began to look for a message

@@ -181,6 +181,13 @@ TEST_F(ShardTest, APullWaitsUntilEveryWorkerHasPushedTheStepBefore) {
   EXPECT_TRUE(answers_.contains(pull));
 }
 
+TEST_F(ShardTest, WhoAsksIsToldWhosePushIsMissing) {
+  Open();
+  EXPECT_THAT(
+      shard_->DescribeStanding(),
+      testing::HasSubstr("waits for step 0 to be complete; no push of it came from worker 0"));
+}
+
 TEST_F(ShardTest, APushIsCompleteWhenAllItsPartsAreHere) {
   Open();
   Push(0, 0, {3}, {1.0f}, 1, 2);

@@ -123,6 +123,19 @@ TEST_F(PsClientTest, APushAndTheNextPullHaveAWindowEach) {
   EXPECT_EQ(pulled[0].values.back(), 70.0f);
 }
 
+TEST_F(PsClientTest, WhoAsksIsToldWhichShardsHaveNotAnswered) {
+  EXPECT_EQ(client_.DescribeUnanswered(0), "worker 0 waits for no shard\n");
+  std::vector<RowBatch> rows = AllRows();
+  client_.StartPull(3, /*eval=*/false, &rows);
+  const std::vector<Message> messages = TakeMessages(/*now=*/100);
+  ASSERT_EQ(messages.size(), 2u);
+  for (const Message& message : messages) {
+    if (shard_of_.at(message.header.request_id) == 0) Answer(message);
+  }
+  EXPECT_EQ(client_.DescribeUnanswered(350),
+            "worker 0: pull of step 3 to shard 1: 1 parts unanswered, the oldest for 250 ms\n");
+}
+
 TEST_F(PsClientTest, AShardWithoutRowsGetsAnEmptyPush) {
   std::vector<RowBatch> rows(1);
   rows[0].dim = 2;

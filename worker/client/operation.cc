@@ -95,6 +95,16 @@ std::optional<TimeMs> RequestWindow::NextDeadline() const {
   return earliest;
 }
 
+std::map<size_t, RequestWindow::Waiting> RequestWindow::UnansweredAt(TimeMs now) const {
+  std::map<size_t, Waiting> shards;
+  for (const auto& [id, unanswered] : unanswered_) {
+    Waiting& waiting = shards[unanswered.request.shard];
+    ++waiting.requests;
+    waiting.oldest_ms = std::max(waiting.oldest_ms, now - (unanswered.deadline - patience_ms_));
+  }
+  return shards;
+}
+
 Header RequestContext::HeaderOf(const MessagePart& part, uint64_t step, uint64_t request_id,
                                 uint32_t deadline_ms) const {
   Header header;
@@ -115,6 +125,13 @@ Operation::Operation(const RequestContext& context, size_t window, RequestFrames
 std::string Operation::Describe(size_t shard) const {
   return fmt::format("worker {}: {} of step {} to {}", Raw(context_.worker), MessageTypeName(type_),
                      step_, context_.shards[shard].name);
+}
+
+void Operation::DescribeUnanswered(TimeMs now, std::string* lines) const {
+  for (const auto& [shard, waiting] : window_.UnansweredAt(now)) {
+    *lines += fmt::format("{}: {} parts unanswered, the oldest for {} ms\n", Describe(shard),
+                          waiting.requests, waiting.oldest_ms);
+  }
 }
 
 void Operation::Begin(MessageType type, uint64_t step, const OperationDeadlines& deadlines,

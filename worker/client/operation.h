@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -94,6 +95,13 @@ class RequestWindow {
   // The earliest deadline; nullopt if no request is unanswered.
   std::optional<TimeMs> NextDeadline() const;
 
+  // What is unanswered, by shard.
+  struct Waiting {
+    size_t requests = 0;
+    TimeMs oldest_ms = 0;  // since it was sent, or was last said to be BUSY
+  };
+  std::map<size_t, Waiting> UnansweredAt(TimeMs now) const;
+
   // Some request has not been sent or not been answered.
   bool busy() const { return unsent_ > 0 || !unanswered_.empty(); }
 
@@ -163,6 +171,8 @@ class Operation {
 
   // "worker 1: push of step 5 to shard 3 ...".
   std::string Describe(size_t shard) const;
+  // Adds a line for each shard that has not answered.
+  void DescribeUnanswered(TimeMs now, std::string* lines) const;
 
  private:
   const RequestContext& context_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/inquiry.h"
 #include "common/wire/codec.h"
 #include "common/wire/pull.h"
 
@@ -172,6 +173,15 @@ std::optional<TimeMs> PsClient::NextDeadline() const {
   return earliest;
 }
 
+std::string PsClient::DescribeUnanswered(TimeMs now) const {
+  std::string lines;
+  for (const Operation* const operation : {&push_, &pull_, &control_}) {
+    operation->DescribeUnanswered(now, &lines);
+  }
+  if (!lines.empty()) return lines;
+  return fmt::format("worker {} waits for no shard\n", Raw(options_.worker));
+}
+
 ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log, MessageLog* messages) {
   const auto add = [&](const char* part) { return log->Add({.name = operation + "/" + part}); };
   return {.log = log,
@@ -185,6 +195,7 @@ ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log, Messa
 Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const ClientPhases& phases) {
   constexpr TimeMs kMaxWaitMs = 1000;
   for (;;) {
+    if (Inquiry::OfThisThread().IsAsked()) LOG(WARNING) << client.DescribeUnanswered(clock.NowMs());
     std::vector<Outgoing> messages = client.TakeOutgoing(clock.NowMs());
     phases.End(phases.encode);
     for (Outgoing& outgoing : messages) {

@@ -132,6 +132,9 @@ class PsClient {
   // When OnTick next has something to do; nullopt if nothing is waited for.
   std::optional<TimeMs> NextDeadline() const;
 
+  // For people: what it waits for, a line for each operation and shard.
+  std::string DescribeUnanswered(TimeMs now) const;
+
   const std::vector<ShardAddress>& shards() const { return context_.shards; }
 
   // So far.

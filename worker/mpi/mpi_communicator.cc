@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "common/clock.h"
+#include "common/inquiry.h"
 #include "common/kernels/row_updates.h"
 #include "worker/embedding/slices.h"
 
@@ -268,6 +269,8 @@ class MpiCommunicator final : public Communicator {
       }
       if (now > next_look) {
         next_look = now;
+        LOG_IF(WARNING, Inquiry::OfThisThread().IsAsked()) << fmt::format(
+            "worker {} waits for the other workers: {}, for {} ms", rank_, phase, now - begin_);
         // Not only on the way in: a message that has arrived may be seen by a later probe only.
         if (roll_call_.IsCalled()) {
           return roll_call_.Hold(phase, /*came_late=*/now - begin_ <= deadline_ms_ / 3);
