@@ -14,6 +14,7 @@
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/replaced_rows.h"
 #include "ps/store/written_rows.h"
 #include "ps/store/written_rows_file.h"
 
@@ -105,21 +106,27 @@ class Routing {
       : options_(options), job_(job), sources_digest_(SourcesDigest(job.load)) {}
 
   Status Run(std::vector<ShardId> shards) {
-    std::erase_if(shards, [this](ShardId shard) { return AreRowsRouted(options_, job_, shard); });
     if (shards.empty()) return OkStatus();
+    // The same name for a move that is gone on with, when some shards have their rows already.
+    const std::string journal = (std::filesystem::path(DirectoryOf(shards[0])).parent_path() /
+                                 fmt::format("move-{:04}.list", Raw(shards[0])))
+                                    .string();
+    std::erase_if(shards, [this](ShardId shard) { return AreRowsRouted(options_, job_, shard); });
+    std::error_code ignored;
+    if (shards.empty()) {
+      std::filesystem::remove(journal, ignored);  // A move was killed at its very end.
+      return OkStatus();
+    }
     for (const SavedShard& saved : job_.load.shards)
       RETURN_IF_ERROR(CheckIsElsewhere(saved, shards));
     for (const SavedShard& saved : job_.load.shards) {
       RETURN_IF_ERROR(CheckSource(options_, job_, saved));
     }
-    const std::string journal = (std::filesystem::path(DirectoryOf(shards[0])).parent_path() /
-                                 fmt::format("move-{:04}.list", Raw(shards[0])))
-                                    .string();
     const std::string move =
         fmt::format("{} {} {}", job_.model_id, job_.plan.digest(), sources_digest_);
     const bool goes_on = AreSourcesNamed(job_.load) && MoveJournal::IsOf(journal, move);
     for (const ShardId shard : shards) {
-      if (!goes_on) RETURN_IF_ERROR(ClearCutOff(shard));
+      if (!goes_on || WereChanged(shard)) RETURN_IF_ERROR(ClearCutOff(shard));
       RETURN_IF_ERROR(Claim(shard));
     }
     const Status filled =
@@ -130,8 +137,7 @@ class Routing {
     } else {
       RETURN_IF_ERROR(filled);
     }
-    std::error_code ignored;  // It is passed over.
-    std::filesystem::remove(journal, ignored);
+    std::filesystem::remove(journal, ignored);  // It is passed over.
     return filled;
   }
 
@@ -157,16 +163,23 @@ class Routing {
                                              .own = options_.store_own});
   }
 
+  // Whether a run changed the rows that were moved there, and did not end in order.
+  bool WereChanged(ShardId shard) const {
+    const Result<DirectoryState> state = ReadState(DirectoryOf(shard));
+    return state.ok() && !state.value().is_clean;
+  }
+
   // Deletes what another move has left there: an owner without a state, as the state is written
-  // after the last row. Its rows are in the sources, too. An unreadable state is not a missing one:
-  // the rows beside it may be the only copy.
+  // after the last row; its rows are in the sources, too. Or rows that a run changed and did not
+  // save: nothing can go on from them, and saves of that run have parts of their own. An unreadable
+  // state is not a missing one: the rows beside it may be the only copy.
   Status ClearCutOff(ShardId shard) const {
     const std::string directory = DirectoryOf(shard);
     const Result<DirectoryOwner> owner = ReadOwner(directory);
     if (!owner.ok() || owner.value() != OwnerOf(job_, shard)) return OkStatus();
     const Status state = ReadState(directory).status();
-    if (state.ok()) return OkStatus();
-    if (state.code() != StatusCode::kNotFound) {
+    if (state.ok() && !WereChanged(shard)) return OkStatus();
+    if (!state.ok() && state.code() != StatusCode::kNotFound) {
       return state.Annotate("--load under another plan or row directory needs an empty --row_dir");
     }
     // Opening takes the rows' lock, or finds damage behind it: no other process has them open.
@@ -201,12 +214,13 @@ class Routing {
     return WriteOwner(directory, OwnerOf(job_, shard));
   }
 
-  Status Seal(ShardId shard, const std::string& stamp, const std::string& rows_digest) const {
-    return WriteState(DirectoryOf(shard), {.is_clean = true,
-                                           .step = job_.load.step,
-                                           .stamp = stamp,
-                                           .routed_from = sources_digest_,
-                                           .rows_digest = rows_digest});
+  Status Seal(const std::string& directory, const std::string& stamp,
+              const std::string& rows_digest) const {
+    return WriteState(directory, {.is_clean = true,
+                                  .step = job_.load.step,
+                                  .stamp = stamp,
+                                  .routed_from = sources_digest_,
+                                  .rows_digest = rows_digest});
   }
 
   Status Link(const std::vector<ShardId>& shards) const {
@@ -217,14 +231,20 @@ class Routing {
       }
       // The rows must not change meanwhile.
       ASSIGN_OR_RETURN(const auto rows, OpenSavedRows(options_, saved->directory, true));
-      const std::string copy = DirectoryOf(shard);
-      RETURN_IF_ERROR(RemoveDirectory(RowsDirectory(copy)));
+      // It has a state before all of its rows are there, so it gets its name at the end.
+      const std::string copy = CopyOf(DirectoryOf(shard));
+      RETURN_IF_ERROR(RemoveDirectory(copy));
       RETURN_IF_ERROR(CopyPart(saved->directory, copy));
       const Status put = PutDeltasIntoCopy(saved->directory, copy, saved->checksum, options_.store,
                                            SavedRowsOptions(options_, /*read_only=*/false));
-      if (!put.ok()) return WithCure(put, saved->directory);
+      if (!put.ok()) {
+        RETURN_IF_ERROR(RemoveDirectory(copy));
+        return WithCure(put, saved->directory);
+      }
       ASSIGN_OR_RETURN(const DirectoryState copied, ReadState(copy));
-      RETURN_IF_ERROR(Seal(shard, copied.stamp, ""));
+      RETURN_IF_ERROR(Seal(copy, copied.stamp, ""));
+      RETURN_IF_ERROR(RemoveDirectory(DirectoryOf(shard)));
+      RETURN_IF_ERROR(RenameDurably(copy, DirectoryOf(shard)));
     }
     return OkStatus();
   }
@@ -261,7 +281,8 @@ class Routing {
                   .on_progress = [&progress](uint64_t bytes) { return progress.Advance(bytes); }}));
     for (size_t i = 0; i < shards.size(); ++i) {
       written[i].Save(DirectoryOf(shards[i]), stores[i]->stamp());
-      RETURN_IF_ERROR(Seal(shards[i], stores[i]->stamp(), moved.shards[i].digest.hex()));
+      RETURN_IF_ERROR(
+          Seal(DirectoryOf(shards[i]), stores[i]->stamp(), moved.shards[i].digest.hex()));
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     VLOG(1) << fmt::format("rows routed anew shards={} records={} bytes={} from={} seconds={:.1f}",

@@ -127,6 +127,27 @@ TEST_F(RoutingOntoRows, ItsHalfWrittenBytesAreClearedAwayToo) {
   ExpectRouted();
 }
 
+// Of a run that was killed before its first save there: the same command goes on.
+TEST_F(RoutingOntoRows, RowsThatARunChangedAndDidNotSaveAreClearedAway) {
+  Save(Job(1), 0, "new", 7);
+  ASSERT_OK(WriteState(shard_, {.is_clean = false, .step = 5}));
+  ExpectRouted();
+  EXPECT_TRUE(ReadState(shard_).value().is_clean);
+  EXPECT_EQ(ReadState(shard_).value().step, 5u);
+}
+
+TEST_F(RoutingOntoRows, RowsThatWereSavedAreNotClearedAway) {
+  Save(Job(1), 0, "new", 7);
+  ExpectRefused(StatusCode::kUsage, "holds rows already");
+}
+
+TEST_F(RoutingOntoRows, ACopyThatWasCutOffIsMadeAgain) {
+  ASSERT_OK(MakeDirectoryDurably(shard_ + ".restored/rows"));
+  ASSERT_OK(WriteFileDurably(shard_ + ".restored/rows/CURRENT", "MANI"));
+  ExpectRouted();
+  EXPECT_FALSE(std::filesystem::exists(shard_ + ".restored"));
+}
+
 TEST_F(RoutingOntoRows, RowsInUseAreNoLeftovers) {
   auto running = Open(Job(1), 0, "new");  // An owner, and no state before the first row.
   ASSERT_OK(running);
