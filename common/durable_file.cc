@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/kill_point.h"
 #include "common/new_file.h"
 
 namespace rowhouse {
@@ -137,6 +138,7 @@ Status MakeDirectoryDurably(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
     return StatusFromErrno(errno, "make directory", path);
   }
+  KillPoint("directory.before_sync");
   return SyncDirectory(parent);
 }
 

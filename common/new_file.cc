@@ -10,6 +10,7 @@
 #include <random>
 
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 
 namespace rowhouse {
 namespace {
@@ -83,6 +84,7 @@ Status NewFile::Append(std::string_view bytes) { return WriteAll(fd_, bytes, pat
 
 Status NewFile::Commit() {
   if (::fsync(fd_) != 0) return StatusFromErrno(errno, "fsync", path_);
+  KillPoint("file.before_name");
   const std::string self = fmt::format("/proc/self/fd/{}", fd_);
   const auto link_to = [&](const std::string& name) {
     return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
@@ -96,10 +98,12 @@ Status NewFile::Commit() {
   }
   const int fd = std::exchange(fd_, -1);
   if (::close(fd) != 0) return StatusFromErrno(errno, "close", path_);
+  if (!is_named) KillPoint("file.before_replacing");
   if (!is_named && std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return StatusFromErrno(errno, "replace", path_);
   }
   temporary_.clear();
+  KillPoint("file.before_directory_sync");
   return SyncDirectory(FolderOf(path_));
 }
 
@@ -114,6 +118,7 @@ Status LinkOrCopyDurably(const std::string& source, const std::string& path) {
     return may_copy ? Copy(source, path) : StatusFromErrno(errno, "link", path);
   }
   Status made = SyncFile(name);
+  KillPoint("link.before_replacing");
   if (made.ok() && std::rename(name.c_str(), path.c_str()) != 0) {
     made = StatusFromErrno(errno, "replace", path);
   }

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "common/clean_text.h"
+#include "common/kill_point.h"
 #include "launch/command_line/command_line.h"
 #include "launch/command_line/help.h"
 #include "launch/command_line/load_balance_flags.h"
@@ -327,6 +328,7 @@ int Main(int argc, char** argv) {
 
   Status status = StartLogging(command_line, argc, argv);
   if (status.ok()) status = CheckOutputsAreNoInputs(command_line, settings);
+  if (status.ok()) status = CheckKillPoint();
   if (!status.ok()) return ExitBeforeMeeting(status);
   if (verb == "train") {
     PrintNotices(command_line, settings);

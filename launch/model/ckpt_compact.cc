@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/counted.h"
+#include "common/kill_point.h"
 #include "launch/model/ckpt.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/store_environment.h"
@@ -77,15 +78,18 @@ Status CompactShards(const std::string& model_dir, const SavedRows& model,
                      model.OpenShard(saved, {.environment = environment_of(compression)},
                                      /*compares_digest=*/true));
     RETURN_IF_ERROR(NoteStamp(model_dir, saved, ""));
+    KillPoint("compact.begun");
     const std::vector<RowStoreLevel> before = rows->levels();
     const std::string stamp = rows->stamp();
     RETURN_IF_ERROR(rows->Compact().Annotate(fmt::format("shard {}", Raw(saved.shard))));
     RETURN_IF_ERROR(rows->Settle());
+    KillPoint("compact.settled");
     const Status kept =
         RestampWrittenRows(saved.directory + kWrittenRowsFile, stamp, rows->stamp());
     // A run that went on from the model would scan all of its rows, and be right.
     VLOG_IF(1, !kept.ok()) << kept.message();
     RETURN_IF_ERROR(NoteStamp(model_dir, saved, rows->stamp()));
+    KillPoint("compact.shard_done");
     const std::vector<RowStoreLevel> after = rows->levels();
     json->push_back({{"shard", Raw(saved.shard)},
                      {"file_bytes_before", BytesOf(before)},

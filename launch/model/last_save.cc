@@ -6,6 +6,7 @@
 
 #include "common/clean_text.h"
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "launch/model/model_lock.h"
 #include "launch/model/saved_rows.h"
 #include "ps/store/checkpoint_part.h"
@@ -153,9 +154,11 @@ Result<std::vector<uint64_t>> DeleteCheckpointsExcept(std::vector<uint64_t> kept
       going += ".tmp";
       fs::remove_all(going, error);
       RETURN_IF_ERROR(RenameDurably(other.path, going));
+      KillPoint("checkpoint.unnamed");
     }
     fs::remove_all(going, error);
     if (error) return StatusFromErrno(error.value(), "delete", going);
+    KillPoint("checkpoint.deleted");
   }
   return kept;
 }

@@ -10,6 +10,7 @@
 #include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/kill_point.h"
 #include "common/new_file.h"
 #include "launch/model/sealed_json.h"
 
@@ -277,8 +278,10 @@ Status SaveModel(const std::string& model_dir, Manifest manifest, const ModelCon
 
   const std::vector<std::string> earlier = FilesOfEarlierSaves(model_dir);
   RETURN_IF_ERROR(NoteFilesOfSaves(model_dir, earlier, manifest));
+  KillPoint("model.files_noted");
   const auto path_of = [&](const ModelFile& file) { return model_dir + "/" + file.file; };
   RETURN_IF_ERROR(WriteFileDurably(path_of(manifest.dense), dense));
+  KillPoint("model.dense_written");
   for (size_t i = 0; i < manifest.files.size(); ++i) {
     const DatasetFile& file = contents.data.files[i];
     const std::string path = path_of(manifest.files[i]);
@@ -289,7 +292,9 @@ Status SaveModel(const std::string& model_dir, Manifest manifest, const ModelCon
     RETURN_IF_ERROR(WriteFileDurably(path_of(manifest.curve), contents.curve));
   }
   RETURN_IF_ERROR(WriteFileDurably(path_of(manifest.config), contents.config_yaml));
+  KillPoint("model.before_manifest");
   RETURN_IF_ERROR(WriteManifest(model_dir, manifest));
+  KillPoint("model.saved");
   RemoveEarlierFiles(model_dir, earlier, manifest);
   return OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "common/clean_text.h"
 #include "common/clock.h"
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "common/output_path.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
@@ -110,6 +111,7 @@ Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir,
   if (lock.ok()) {
     lock.value()->Say(
         fmt::format("process {} on host {}, since {}\n", getpid(), HostName(), NowInUtc()));
+    KillPoint("model.locked");
     return lock;
   }
   if (lock.status().code() == StatusCode::kNotFound) return std::unique_ptr<FileLock>();

@@ -11,6 +11,7 @@
 
 #include "common/counted.h"
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "launch/figures/figure_text.h"
 #include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
@@ -208,6 +209,7 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
         "rowhouse ckpt verify --model_dir={} says what is damaged. Delete {}",
         digest, due, model_dir, request.out);
   }
+  KillPoint("reshard.rows_moved");
   RETURN_IF_ERROR(WriteNewModel(settings, save, job, row_dir));
 
   uint64_t bytes = 0;

@@ -11,6 +11,7 @@
 
 #include "common/clean_text.h"
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "launch/figures/figure_text.h"
 #include "launch/model/last_save.h"
 #include "launch/model/model_lock.h"
@@ -127,6 +128,7 @@ Status Checkpoints::Begin(uint64_t steps) {
   ASSIGN_OR_RETURN(WriteModel write_model, take_model_(steps));
   RETURN_IF_ERROR(
       AskShards(steps, {.phase = CheckpointPhase::kMark, .name = CheckpointName(steps)}));
+  KillPoint("save.marked");
   pending_ = {.steps = steps,
               .write_model = std::move(write_model),
               .written = {},
@@ -162,6 +164,7 @@ Status Checkpoints::Advance(bool* is_over) {
       *is_over = true;
       return Complete(MakeStatus(StatusCode::kResourceExhausted, "{}", no_room));
     }
+    KillPoint("save.parts_made");
     StartWriting();
   }
   if (pending_->written.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
@@ -255,7 +258,10 @@ void Checkpoints::StartWriting() {
                    std::filesystem::remove_all(directory + ".tmp", error);
                    if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
                    RETURN_IF_ERROR(write_model(directory + ".tmp", shards));
-                   return RenameDurably(directory + ".tmp", directory);
+                   KillPoint("save.before_rename");
+                   RETURN_IF_ERROR(RenameDurably(directory + ".tmp", directory));
+                   KillPoint("save.whole");
+                   return OkStatus();
                  });
 }
 
@@ -264,6 +270,7 @@ Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64
   // What somebody reads stays; the next checkpoint tries again.
   const Result<std::vector<uint64_t>> kept = DeleteCheckpointsExcept(wanted, model_dir_);
   if (!kept.ok()) return AsFaultOfTheWorld(kept.status());
+  KillPoint("save.before_deletion_of_parts");
   CheckpointRequest request{
       .phase = CheckpointPhase::kDelete, .name = whole ? CheckpointName(steps) : "", .deleted = {}};
   // Before the first checkpoint it is not known which parts there are; cut-off runs left some.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/clean_text.h"
+#include "common/kill_point.h"
 #include "common/transport/peer_name.h"
 #include "launch/hosts/cluster.h"
 #include "launch/model/manifest.h"
@@ -410,10 +411,12 @@ Status WorkerRun::SaveTrained() {
       client_.StartFlush(summary_.steps_done);
       saved = RunClient(client_, *links_.dialer, setup_.clock);
     }
+    KillPoint("end.rows_flushed");
     if (saved.ok()) saved = SaveModelWith("");
   }
   RETURN_IF_ERROR(AgreeOrFail(setup_.saving, saved, "saving the model"));
   bool is_everybodys = false;
+  KillPoint("end.model_saved");
   const Status kept = checkpoints_.AtTheEnd(summary_.steps_done, &is_everybodys);
   if (!kept.ok()) return Fail(kept, is_everybodys);
   phases_.save = SecondsSince(began, setup_.clock);

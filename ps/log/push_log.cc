@@ -12,6 +12,7 @@
 
 #include "common/crc32c.h"
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 
 namespace rowhouse {
 namespace {
@@ -143,6 +144,7 @@ Status PushLog::Begin() {
     unlink(path.c_str());
     return StatusFromErrno(error, "begin", path);
   }
+  KillPoint("log.begun");
   if (file_ >= 0) close(file_);
   file_ = file;
   size_ = header.size();
@@ -174,6 +176,7 @@ Status PushLog::Write(std::span<const LoggedPush> pushes) {
   for (const iovec& block : blocks) bytes += block.iov_len;
   const std::string path = PathOf(segments_.back().number);
   int error = WriteAllBytes(file_, std::move(blocks));
+  KillPoint("log.before_sync");
   if (error == 0 && options_.syncs && fdatasync(file_) != 0) {
     // After a failed sync pages may never reach the disk, though the next sync reports success: it
     // must not be retried.

@@ -12,6 +12,7 @@
 #include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/kill_point.h"
 
 namespace rowhouse {
 namespace {
@@ -93,6 +94,7 @@ Result<std::unique_ptr<MoveJournal>> MoveJournal::Open(const std::string& path,
     }
   }
   RETURN_IF_ERROR(WriteFileDurably(path, kept));
+  KillPoint("journal.open");
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return StatusFromErrno(errno, "open", path);
   std::unique_ptr<MoveJournal> journal(new MoveJournal(path, file));
@@ -111,6 +113,7 @@ Status MoveJournal::Append(const MovedRange& moved) {
   const std::string line = LineOf(ToJson(moved));
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(WriteAll(file_, line, path_));
+  KillPoint("journal.before_sync");
   if (::fdatasync(file_) != 0) return StatusFromErrno(errno, "sync", path_);
   return OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "common/mutex.h"
 #include "ps/move/merged_rows.h"
 #include "ps/move/move_journal.h"
@@ -70,6 +71,7 @@ class PartWriter {
   Status EndFile() {
     ASSIGN_OR_RETURN(RowFile file, writer_->Finish());
     writer_.reset();
+    KillPoint("move.file_made");
     file.path = name_;
     part_.files.push_back(std::move(file));
     return OkStatus();
@@ -333,9 +335,12 @@ class Move {
       const MoveTarget& target = targets_[i];
       if (!HasTakenOver(target)) {
         RETURN_IF_ERROR(SyncDirectory(target.directory));
+        KillPoint("move.before_ingest");
         RETURN_IF_ERROR(target.store->Ingest(files_[i]));
+        KillPoint("move.ingested");
       }
       RETURN_IF_ERROR(target.store->Settle());
+      KillPoint("move.settled");
       if (target.note) RETURN_IF_ERROR(NoteTaken(target));
       std::error_code ignored;  // It costs room only.
       std::filesystem::remove_all(target.directory, ignored);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "common/kill_point.h"
 #include "ps/store/rows_with_deltas.h"
 #include "ps/store/written_rows_file.h"
 
@@ -20,6 +21,7 @@ Status PutDeltasIntoCopy(const std::string& part, const std::string& directory,
     without.deltas.clear();
     ASSIGN_OR_RETURN(const auto rows, OpenRowsOf(directory, without, store, options));
     RETURN_IF_ERROR(PutDeltas(part, state.deltas, *rows));
+    KillPoint("restored.deltas_put");
     state.stamp = rows->stamp();
   }
   // The set has the rows of delta files already; only the store has another stamp now.
@@ -30,6 +32,7 @@ Status PutDeltasIntoCopy(const std::string& part, const std::string& directory,
   state.deltas.clear();
   state.routed_from = checksum;
   RETURN_IF_ERROR(WriteState(directory, state));
+  KillPoint("restored.state_written");
   std::error_code ignored;  // Nobody reads them; the first save of the run deletes them.
   std::filesystem::remove_all(DeltaDirectory(directory), ignored);
   return OkStatus();

@@ -8,6 +8,7 @@
 
 #include "common/digest.h"
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "ps/move/move_journal.h"
 #include "ps/move/row_move.h"
 #include "ps/shard/restored_part.h"
@@ -128,6 +129,7 @@ class Routing {
     for (const ShardId shard : shards) {
       if (!goes_on || WereChanged(shard)) RETURN_IF_ERROR(ClearCutOff(shard));
       RETURN_IF_ERROR(Claim(shard));
+      KillPoint("moved.claimed");
     }
     const Status filled =
         job_.load.plan_digest == job_.plan.digest() ? Link(shards) : Move(shards, journal, move);
@@ -137,6 +139,7 @@ class Routing {
     } else {
       RETURN_IF_ERROR(filled);
     }
+    KillPoint("moved.before_end");
     std::filesystem::remove(journal, ignored);  // It is passed over.
     return filled;
   }
@@ -235,6 +238,7 @@ class Routing {
       const std::string copy = CopyOf(DirectoryOf(shard));
       RETURN_IF_ERROR(RemoveDirectory(copy));
       RETURN_IF_ERROR(CopyPart(saved->directory, copy));
+      KillPoint("moved.linked");
       const Status put = PutDeltasIntoCopy(saved->directory, copy, saved->checksum, options_.store,
                                            SavedRowsOptions(options_, /*read_only=*/false));
       if (!put.ok()) {
@@ -244,6 +248,7 @@ class Routing {
       ASSIGN_OR_RETURN(const DirectoryState copied, ReadState(copy));
       RETURN_IF_ERROR(Seal(copy, copied.stamp, ""));
       RETURN_IF_ERROR(RemoveDirectory(DirectoryOf(shard)));
+      KillPoint("moved.before_rename");
       RETURN_IF_ERROR(RenameDurably(copy, DirectoryOf(shard)));
     }
     return OkStatus();
@@ -281,6 +286,7 @@ class Routing {
                   .on_progress = [&progress](uint64_t bytes) { return progress.Advance(bytes); }}));
     for (size_t i = 0; i < shards.size(); ++i) {
       written[i].Save(DirectoryOf(shards[i]), stores[i]->stamp());
+      KillPoint("moved.before_seal");
       RETURN_IF_ERROR(
           Seal(DirectoryOf(shards[i]), stores[i]->stamp(), moved.shards[i].digest.hex()));
     }

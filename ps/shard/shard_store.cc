@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "common/kill_point.h"
 #include "ps/shard/process_memory.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
@@ -36,7 +37,9 @@ ShardStore::~ShardStore() {
 
 // From here on the directory holds rows of this run; those it replaces are deleted.
 Status ShardStore::MarkChanged() {
+  KillPoint("shard.before_open");
   RETURN_IF_ERROR(WriteState(directory_, {.is_clean = false, .step = last_sync_steps_}));
+  KillPoint("shard.open");
   if (!has_changed_) RETURN_IF_ERROR(DeleteReplacedRows(directory_));
   has_changed_ = true;
   return OkStatus();
@@ -76,6 +79,7 @@ Status ShardStore::Write(const WriteRows& action) {
   is_open_ = true;
   for (const StoreWrite& one : action.writes) {
     RETURN_IF_ERROR(store_->Put(one.slice, one.rows, one.records));
+    KillPoint("shard.rows_put");
   }
   return OkStatus();
 }
@@ -83,9 +87,11 @@ Status ShardStore::Write(const WriteRows& action) {
 Status ShardStore::Sync(const SyncStore& action) {
   if (!action.is_clean) return store_->Sync();
   RETURN_IF_ERROR(store_->Settle());
+  KillPoint("shard.before_clean");
   if (!directory_.empty()) {
     RETURN_IF_ERROR(AsFaultOfTheWorld(WriteState(
         directory_, {.is_clean = true, .step = action.steps, .stamp = store_->stamp()})));
+    KillPoint("shard.clean");
     if (!has_changed_) RETURN_IF_ERROR(AsFaultOfTheWorld(DeleteReplacedRows(directory_)));
     has_changed_ = true;
   }

@@ -11,6 +11,7 @@
 
 #include "common/digest.h"
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 
 namespace rowhouse {
 namespace {
@@ -106,6 +107,7 @@ Status FillPart(const std::string& shard_directory, const std::string& part,
     for (const SavedDelta& delta : contents.deltas) {
       RETURN_IF_ERROR(
           LinkFile(DeltaPath(shard_directory, delta.steps), DeltaPath(part, delta.steps)));
+      KillPoint("part.delta_linked");
     }
     RETURN_IF_ERROR(SyncDirectory(DeltaDirectory(part)));
   }
@@ -115,6 +117,7 @@ Status FillPart(const std::string& shard_directory, const std::string& part,
     RETURN_IF_ERROR(
         SaveWrittenRows(part + kWrittenRowsFile, contents.stamp, contents.written_rows));
   }
+  KillPoint("part.before_state");
   return WriteState(part, {.is_clean = true,
                            .step = contents.steps,
                            .stamp = contents.stamp,
@@ -131,6 +134,7 @@ Status FillCopy(const std::string& part, const std::string& directory) {
     const std::string from = fs::path(part) / file, to = fs::path(directory) / file;
     const bool is_never_changed = IsRowFile(file) || from == part + kWrittenRowsFile;
     RETURN_IF_ERROR(is_never_changed ? LinkFile(from, to) : CopyFile(from, to));
+    KillPoint("copy.file_copied");
   }
   RETURN_IF_ERROR(SyncDirectory(directory + kRows));
   if (has_deltas) RETURN_IF_ERROR(SyncDirectory(DeltaDirectory(directory)));
@@ -188,6 +192,7 @@ Result<std::string> CutPart(RowStore& store, const std::string& shard_directory,
   const std::string unfinished = CheckpointPart(shard_directory, name) + kUnfinished;
   RETURN_IF_ERROR(RemoveAll(unfinished));
   RETURN_IF_ERROR(MakeDirectoryDurably(unfinished));
+  KillPoint("part.before_cut");
   return store.Checkpoint(unfinished + kRows);
 }
 
@@ -198,7 +203,9 @@ Result<PartFacts> FinishPart(const std::string& shard_directory, const std::stri
   RETURN_IF_ERROR(FillPart(shard_directory, unfinished, std::move(contents)));
   ASSIGN_OR_RETURN(PartFacts facts, SumUpPart(unfinished));
   RETURN_IF_ERROR(RemoveAll(part));
+  KillPoint("part.before_rename");
   RETURN_IF_ERROR(RenameDurably(unfinished, part));
+  KillPoint("part.made");
   return facts;
 }
 
@@ -233,6 +240,7 @@ Status DeleteParts(const std::vector<std::string>& names, const DirectoryOwner& 
     RETURN_IF_ERROR(RemoveAll(part + kUnfinished));
     if (std::ranges::count(names, name) == 0 || std::ranges::count(mine, name) == 0) continue;
     RETURN_IF_ERROR(RemoveAll(part));
+    KillPoint("part.deleted");
     std::error_code ignored;  // Not empty: other shards have not deleted theirs yet.
     fs::remove(fs::path(part).parent_path(), ignored);
   }

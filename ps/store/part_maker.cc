@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "ps/store/directory_state.h"
 
 namespace rowhouse {
@@ -21,6 +22,7 @@ Status PartMaker::Cut(const std::string& name) {
     RETURN_IF_ERROR(room.Take(directory_, rows + rows / 4 + kBesideRows));
   }
   ASSIGN_OR_RETURN(stamp_, CutPart(store_, directory_, name));
+  KillPoint("part.cut");
   return OkStatus();
 }
 
@@ -32,13 +34,16 @@ Status PartMaker::AddToDelta(uint64_t steps, std::span<const StoreWrite> writes)
     ASSIGN_OR_RETURN(delta_, DeltaWriter::Open(unfinished_delta()));
   }
   for (const StoreWrite& write : writes) RETURN_IF_ERROR(delta_->Add(write));
+  KillPoint("delta.added_to");
   return OkStatus();
 }
 
 Status PartMaker::FinishDelta(uint64_t steps) {
   if (delta_ == nullptr) return OkStatus();
   ASSIGN_OR_RETURN(const FileDigest digest, delta_->Finish());
+  KillPoint("delta.before_rename");
   RETURN_IF_ERROR(RenameDurably(unfinished_delta(), DeltaPath(directory_, steps)));
+  KillPoint("delta.made");
   delta_.reset();
   deltas_[steps] = digest;
   return OkStatus();
@@ -56,7 +61,10 @@ Status PartMaker::KeepDeltas(std::span<const uint64_t> steps) {
     if (!is_kept) others.push_back(at->path());
   }
   if (error == std::errc::no_such_file_or_directory) return OkStatus();
-  for (const std::filesystem::path& other : others) std::filesystem::remove(other, error);
+  for (const std::filesystem::path& other : others) {
+    std::filesystem::remove(other, error);
+    KillPoint("delta.deleted");
+  }
   return error ? StatusFromErrno(error.value(), "delete files in", DeltaDirectory(directory_))
                : OkStatus();
 }

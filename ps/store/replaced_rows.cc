@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/durable_file.h"
+#include "common/kill_point.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 
@@ -35,10 +36,15 @@ Status Move(const std::string& from, const std::string& to) {
 
 bool HasReplacedRows(const std::string& directory) { return Exists(AsideOf(directory)); }
 
-Status SetAsideRows(const std::string& directory) { return Move(directory, AsideOf(directory)); }
+Status SetAsideRows(const std::string& directory) {
+  RETURN_IF_ERROR(Move(directory, AsideOf(directory)));
+  KillPoint("replaced.set_aside");
+  return OkStatus();
+}
 
 Status PutBackReplacedRows(const std::string& directory) {
   RETURN_IF_ERROR(Delete(directory));
+  KillPoint("replaced.before_put_back");
   return Move(AsideOf(directory), directory);
 }
 
@@ -50,7 +56,10 @@ Status SupersedeRows(const std::string& directory) {
     RETURN_IF_ERROR(Exists(SupersededOf(directory)) ? Delete(directory)
                                                     : Move(directory, SupersededOf(directory)));
   }
-  return RenameDurably(CopyOf(directory), directory);
+  KillPoint("restored.before_rename");
+  RETURN_IF_ERROR(RenameDurably(CopyOf(directory), directory));
+  KillPoint("restored.in_place");
+  return OkStatus();
 }
 
 Status DeleteReplacedRows(const std::string& directory) {
@@ -60,8 +69,10 @@ Status DeleteReplacedRows(const std::string& directory) {
     // Before the rows: a cut-off deletion is done again.
     ASSIGN_OR_RETURN(const auto parts, PartsOf(replaced.value(), directory));
     RETURN_IF_ERROR(DeleteParts(parts, replaced.value(), directory));
+    KillPoint("replaced.parts_deleted");
   }
   RETURN_IF_ERROR(Delete(AsideOf(directory)));
+  KillPoint("replaced.deleted");
   return Delete(SupersededOf(directory));
 }
 
