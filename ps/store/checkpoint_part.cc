@@ -100,6 +100,17 @@ Status LinkFile(const std::string& from, const std::string& to) {
   return is_synced ? OkStatus() : StatusFromErrno(why, "fsync", to);
 }
 
+// Another shard that deletes its part of this step, of an earlier model or try, takes the directory
+// of the step away as long as nothing is in it.
+Status MakePartDirectory(const std::string& part) {
+  constexpr int kMaxTries = 1000;
+  Status made = MakeDirectoryDurably(part);
+  for (int tries = 1; made.code() == StatusCode::kNotFound && tries < kMaxTries; ++tries) {
+    made = MakeDirectoryDurably(part);
+  }
+  return made;
+}
+
 Status FillPart(const std::string& shard_directory, const std::string& part,
                 PartContents contents) {
   if (!contents.deltas.empty()) {
@@ -191,7 +202,7 @@ Result<std::string> CutPart(RowStore& store, const std::string& shard_directory,
   CHECK(StepsOfCheckpoint(name)) << name;
   const std::string unfinished = CheckpointPart(shard_directory, name) + kUnfinished;
   RETURN_IF_ERROR(RemoveAll(unfinished));
-  RETURN_IF_ERROR(MakeDirectoryDurably(unfinished));
+  RETURN_IF_ERROR(MakePartDirectory(unfinished));
   KillPoint("part.before_cut");
   return store.Checkpoint(unfinished + kRows);
 }
