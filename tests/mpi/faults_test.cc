@@ -40,7 +40,7 @@ std::string OwnHostName() {
 }
 
 // Flags of a run that goes on for hours, unless `flags` say otherwise.
-std::vector<std::string> Flags(const std::vector<std::string>& flags = {}) {
+std::vector<std::string> FaultFlags(const std::vector<std::string>& flags = {}) {
   std::vector<std::string> all = {"--arch_embedding_size=1000-1000",
                                   "--mini_batch_size=30",
                                   "--data_size=600000000",
@@ -122,7 +122,7 @@ class FaultUnderMpirun : public Faults, public testing::WithParamInterface<Fault
 
 TEST_P(FaultUnderMpirun, EndsTheRunWithASentence) {
   const FaultCase& fault = GetParam();
-  Process process(TrainInTmp(5, Flags({"--ps=2", "--shards=2"})));
+  Process process(TrainInTmp(5, FaultFlags({"--ps=2", "--shards=2"})));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
   const pid_t rank = PidOfRank(process, fault.rank);
   const pid_t pid = fault.is_server ? PidOfServer(process, rank) : rank;
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, FaultUnderMpirun, testing::ValuesIn(kFaults),
                          [](const auto& test) { return test.param.name; });
 
 TEST_F(Faults, ASupervisorThatIsStoppedIsNamedWhenTheOthersPart) {
-  Process process(TrainInTmp(3, Flags({"--ps=1", "--data_size=30000"})));
+  Process process(TrainInTmp(3, FaultFlags({"--ps=1", "--data_size=30000"})));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
   // Its server goes on, so the workers end their training.
   const ProcessResult result = EndAfter(process, milliseconds(20000) + kToEnd,
@@ -194,7 +194,7 @@ Command WithARankThatNeverComes(int rank, int ranks, const std::vector<std::stri
   Command command{.arguments = {ROWHOUSE_SOURCE_DIR "/tests/mpi/mpirun.sh", "-n",
                                 std::to_string(ranks), "sh", "-c", script, "sh", ROWHOUSE_BINARY,
                                 "train"}};
-  const std::vector<std::string> all = Flags(flags);
+  const std::vector<std::string> all = FaultFlags(flags);
   command.arguments.insert(command.arguments.end(), all.begin(), all.end());
   return command;
 }
@@ -215,7 +215,7 @@ TEST_F(Faults, ARankThatNeverComesIsNamed) {
 // ---- Runs without mpirun ------------------------------------------------------------------------
 
 TEST_F(Faults, AloneAServerThatIsKilledEndsTheRunAtOnce) {
-  Process process(TrainInTmp(0, Flags()));
+  Process process(TrainInTmp(0, FaultFlags()));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
   const ProcessResult result = EndAfter(
       process, milliseconds(kPullMs), [&] { kill(PidOfServer(process, process.pid()), SIGKILL); });
@@ -226,7 +226,7 @@ TEST_F(Faults, AloneAServerThatIsKilledEndsTheRunAtOnce) {
 }
 
 TEST_F(Faults, AloneAServerThatIsStoppedEndsTheRunAtTheDeadline) {
-  Process process(TrainInTmp(0, Flags()));
+  Process process(TrainInTmp(0, FaultFlags()));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
   const ProcessResult result = EndAfter(process, milliseconds(kPullMs) + kToEnd, [&] {
     kill(PidOfServer(process, process.pid()), SIGSTOP);
@@ -240,7 +240,7 @@ TEST_F(Faults, AloneAServerThatIsStoppedEndsTheRunAtTheDeadline) {
 }
 
 TEST_F(Faults, AloneAServerWhoseWorkerIsKilledEndsByItself) {
-  Process process(TrainInTmp(0, Flags()));
+  Process process(TrainInTmp(0, FaultFlags()));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
   process.Signal(SIGKILL);
   EXPECT_EQ(process.Wait().signal, SIGKILL);
@@ -250,7 +250,7 @@ TEST_F(Faults, AloneAServerWhoseWorkerIsKilledEndsByItself) {
 // ---- Ctrl-C -------------------------------------------------------------------------------------
 
 TEST_F(Faults, CtrlCEndsARunInOrder) {
-  Process process(TrainInTmp(0, Flags()));
+  Process process(TrainInTmp(0, FaultFlags()));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
   const ProcessResult result = EndAfter(process, kToEnd, [&] { process.Signal(SIGINT); });
   EXPECT_EQ(result.exit_code, 0) << result.Describe();
@@ -261,7 +261,7 @@ TEST_F(Faults, CtrlCEndsARunInOrder) {
 }
 
 TEST_F(Faults, CtrlCToMpirunLeavesNothingBehind) {
-  Process process(TrainInTmp(5, Flags({"--ps=2", "--shards=2"})));
+  Process process(TrainInTmp(5, FaultFlags({"--ps=2", "--shards=2"})));
   ASSERT_TRUE(WaitForTraining(process)) << process.Wait().Describe();
   EndAfter(process, kToEnd, [&] { process.Signal(SIGINT); });
   ExpectNothingLeft();
@@ -290,7 +290,7 @@ class OwnServer : public Faults {
   Command TrainThere(const std::vector<std::string>& flags = {}, uint32_t ranks = 0) {
     std::vector<std::string> all = {"--data_size=600", "--ps_endpoints=" + endpoint_};
     all.insert(all.end(), flags.begin(), flags.end());
-    return TrainInTmp(ranks, Flags(all));
+    return TrainInTmp(ranks, FaultFlags(all));
   }
 
   // Stops the server in the middle of its part of a checkpoint.

@@ -112,7 +112,7 @@ int TimeOf(const std::string& point, Killed killed) {
 const char* Times() { return std::getenv("ROWHOUSE_KILL_TIMES"); }
 bool LooksFurther() { return Times() != nullptr; }
 
-std::vector<Case> AllCases() {
+std::vector<Case> KillPointCases() {
   std::vector<Case> cases;
   for (const std::string_view name : KillPointNames()) {
     const std::string point(name);
@@ -402,14 +402,15 @@ TEST_P(KillPoints, KilledOnceAndGoneOnTheRowsAreThoseOfAnUndisturbedRun) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KillPoints, testing::ValuesIn(AllCases()), [](const auto& test) {
-  std::string name = test.param.point;
-  std::ranges::replace(name, '.', '_');
-  name += "_" + NamesOfKilled().at(test.param.killed);
-  return std::getenv("ROWHOUSE_KILL_TIMES") == nullptr
-             ? name
-             : fmt::format("{}_{}", name, test.param.time);
-});
+INSTANTIATE_TEST_SUITE_P(All, KillPoints, testing::ValuesIn(KillPointCases()),
+                         [](const auto& test) {
+                           std::string name = test.param.point;
+                           std::ranges::replace(name, '.', '_');
+                           name += "_" + NamesOfKilled().at(test.param.killed);
+                           return std::getenv("ROWHOUSE_KILL_TIMES") == nullptr
+                                      ? name
+                                      : fmt::format("{}_{}", name, test.param.time);
+                         });
 
 // Each name stands in one place of the sources, and each place in the list.
 TEST(KillPointNames, AreThoseInTheSources) {

@@ -23,7 +23,14 @@ constexpr std::array kKindsWorkers = {1u, 2u, 3u};
 // How the poolings are dealt to the tables: each table has each of them in one.
 constexpr size_t kRotations = 3;
 
-enum KindsFactor { kOptimizer, kRotation, kPs, kShard, kCached, kWorker };
+enum KindsFactor {
+  kKindsOptimizer,
+  kKindsRotation,
+  kKindsPs,
+  kKindsShard,
+  kKindsCached,
+  kKindsWorker
+};
 
 FactorLevels LevelCounts() {
   return {Optimizers().Names().size(), kRotations,         kKindsPsNodes.size(),
@@ -36,8 +43,9 @@ std::vector<FactorLevels> KindsCases() {
 
 std::string KindsName(const FactorLevels& c) {
   return fmt::format("{} poolings {} PS {} shards {} cache {} workers {}",
-                     Optimizers().Names()[c[kOptimizer]], c[kRotation], kKindsPsNodes[c[kPs]],
-                     kKindsShards[c[kShard]], kKindsCache[c[kCached]], kKindsWorkers[c[kWorker]]);
+                     Optimizers().Names()[c[kKindsOptimizer]], c[kKindsRotation],
+                     kKindsPsNodes[c[kKindsPs]], kKindsShards[c[kKindsShard]],
+                     kKindsCache[c[kKindsCached]], kKindsWorkers[c[kKindsWorker]]);
 }
 
 TEST(Kinds, TheCasesCoverEveryPair) {
@@ -59,11 +67,12 @@ class KindsUnderMpirun : public testing::TestWithParam<std::string> {
  protected:
   TrainResult TrainCase(const FactorLevels& c, const std::string& config) {
     const TempDir rows;
-    return Train({.ranks = kKindsPsNodes[c[kPs]] + kKindsWorkers[c[kWorker]],
-                  .flags = {"--config=" + config, fmt::format("--ps={}", kKindsPsNodes[c[kPs]]),
-                            fmt::format("--shards={}", kKindsShards[c[kShard]]),
-                            fmt::format("--cache_ratio={}", kKindsCache[c[kCached]]),
-                            "--row_dir=" + rows.path(), "--rpc_deadline_ms=40000"}});
+    return Train(
+        {.ranks = kKindsPsNodes[c[kKindsPs]] + kKindsWorkers[c[kKindsWorker]],
+         .flags = {"--config=" + config, fmt::format("--ps={}", kKindsPsNodes[c[kKindsPs]]),
+                   fmt::format("--shards={}", kKindsShards[c[kKindsShard]]),
+                   fmt::format("--cache_ratio={}", kKindsCache[c[kKindsCached]]),
+                   "--row_dir=" + rows.path(), "--rpc_deadline_ms=40000"}});
   }
 
   TempDir dir_;
@@ -71,15 +80,16 @@ class KindsUnderMpirun : public testing::TestWithParam<std::string> {
 
 TEST_P(KindsUnderMpirun, AreBitIdenticalToTheSimulatedCluster) {
   for (const FactorLevels& c : KindsCases()) {
-    if (Optimizers().Names()[c[kOptimizer]] != GetParam()) continue;
+    if (Optimizers().Names()[c[kKindsOptimizer]] != GetParam()) continue;
     SCOPED_TRACE(KindsName(c));
-    const std::string config = WriteAllKindsYaml(dir_ / "all_kinds.yaml", GetParam(), c[kRotation]);
+    const std::string config =
+        WriteAllKindsYaml(dir_ / "all_kinds.yaml", GetParam(), c[kKindsRotation]);
     const TrainResult result = TrainCase(c, config);
     ASSERT_EQ(result.exit_code, 0) << result.Describe();
     ASSERT_EQ(result.losses.size(), kAllKindsSteps) << result.Describe();
-    EXPECT_EQ(result.OverShards("rows_evicted") > 0, c[kCached] == 0);
+    EXPECT_EQ(result.OverShards("rows_evicted") > 0, c[kKindsCached] == 0);
     const TrainResult simulated =
-        SimulateTrain({"--config=" + config}, {.workers = kKindsWorkers[c[kWorker]]});
+        SimulateTrain({"--config=" + config}, {.workers = kKindsWorkers[c[kKindsWorker]]});
     EXPECT_EQ(result.losses, simulated.losses);
     EXPECT_EQ(result.digest, simulated.digest);
     EXPECT_NE(result.losses.front(), result.losses.back());

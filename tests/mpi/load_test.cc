@@ -72,7 +72,7 @@ class Load : public testing::Test {
 };
 
 #define ASSERT_TRAINED(result) ASSERT_EQ((result).exit_code, 0) << (result).Describe()
-#define EXPECT_REFUSED(result, words)                      \
+#define EXPECT_LOAD_REFUSED(result, words)                 \
   do {                                                     \
     const TrainResult& refused = (result);                 \
     EXPECT_EQ(refused.exit_code, 2) << refused.Describe(); \
@@ -266,7 +266,7 @@ TEST_F(Load, RowsOfHalvesGoOnWithTheBitsOfTheRunThatNeverStopped) {
   EXPECT_EQ(parts.losses, whole.losses);
   EXPECT_EQ(parts.digest, whole.digest);
   EXPECT_EQ(DenseBytes("parts"), DenseBytes("whole"));
-  EXPECT_REFUSED(TrainIn("parts", "rows_b", {1, 3}, {"--load"}), HasSubstr("other settings"));
+  EXPECT_LOAD_REFUSED(TrainIn("parts", "rows_b", {1, 3}, {"--load"}), HasSubstr("other settings"));
 }
 
 TEST_F(Load, AnotherPlanWithAnotherRowDirectoryGivesTheSameBits) {
@@ -292,37 +292,39 @@ TEST_F(Load, WhatDoesNotFitIsRefusedAndLeftAsItWas) {
   const TrainResult first = TrainIn("model", "rows", {}, {"--stop_after_steps=12"});
   ASSERT_TRAINED(first);
 
-  EXPECT_REFUSED(TrainIn("model", "rows", {1, 3}, {"--load"}),
-                 AllOf(HasSubstr("--load under another plan"), HasSubstr(dir_ / "rows"),
-                       HasSubstr("--row_dir")));
-  EXPECT_REFUSED(
+  EXPECT_LOAD_REFUSED(TrainIn("model", "rows", {1, 3}, {"--load"}),
+                      AllOf(HasSubstr("--load under another plan"), HasSubstr(dir_ / "rows"),
+                            HasSubstr("--row_dir")));
+  EXPECT_LOAD_REFUSED(
       TrainIn("model", "rows", {},
               {"--load", "--optimizer=sgd", "--threads=2", "--arch_mlp_top=8-1"}),
       AllOf(HasSubstr("other settings"), HasSubstr("optimizer sgd (was adagrad)"),
             HasSubstr("threads 2 (was 1)"), HasSubstr("arch_mlp_top 8-1 (was 16-1)"),
             HasSubstr("table t3: optimizer sgd (was adagrad)"), HasSubstr("/config.yaml")));
-  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load", "--arch_embedding_size=500-41-3-800"}),
-                 HasSubstr("table t1: rows 41 (was 40)"));
-  EXPECT_REFUSED(TrainIn("nothing", "no_rows", {}, {"--load"}),
-                 AllOf(HasSubstr(dir_ / "nothing"), HasSubstr("without --load first")));
+  EXPECT_LOAD_REFUSED(
+      TrainIn("model", "rows", {}, {"--load", "--arch_embedding_size=500-41-3-800"}),
+      HasSubstr("table t1: rows 41 (was 40)"));
+  EXPECT_LOAD_REFUSED(TrainIn("nothing", "no_rows", {}, {"--load"}),
+                      AllOf(HasSubstr(dir_ / "nothing"), HasSubstr("without --load first")));
 
   // A run that does not load finds the place taken.
-  EXPECT_REFUSED(TrainIn("model", "other_rows", {}, {}),
-                 AllOf(HasSubstr(dir_ / "model"), HasSubstr("--overwrite")));
-  EXPECT_REFUSED(TrainIn("other_model", "rows", {}, {}),
-                 AllOf(HasSubstr(dir_ / "rows"), HasSubstr("--overwrite")));
+  EXPECT_LOAD_REFUSED(TrainIn("model", "other_rows", {}, {}),
+                      AllOf(HasSubstr(dir_ / "model"), HasSubstr("--overwrite")));
+  EXPECT_LOAD_REFUSED(TrainIn("other_model", "rows", {}, {}),
+                      AllOf(HasSubstr(dir_ / "rows"), HasSubstr("--overwrite")));
 
   // A result that could not be kept is found before training, too.
-  EXPECT_REFUSED(Train(Run({}, {"--model_dir=/dev/null", "--row_dir=" + dir_ / "unused"})),
-                 AllOf(HasSubstr("--model_dir"), HasSubstr("/dev/null")));
-  EXPECT_REFUSED(Train(Run({}, {"--report=/proc/none/report.json"})),
-                 AllOf(HasSubstr("--report"), HasSubstr("/proc/none")));
+  EXPECT_LOAD_REFUSED(Train(Run({}, {"--model_dir=/dev/null", "--row_dir=" + dir_ / "unused"})),
+                      AllOf(HasSubstr("--model_dir"), HasSubstr("/dev/null")));
+  EXPECT_LOAD_REFUSED(Train(Run({}, {"--report=/proc/none/report.json"})),
+                      AllOf(HasSubstr("--report"), HasSubstr("/proc/none")));
 
   // One shard's rows are gone: where they were saved, and for a plan that would read them anew.
   std::filesystem::rename(dir_ / "rows/shard-0001", dir_ / "lost");
-  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}), HasSubstr(dir_ / "rows/shard-0001"));
-  EXPECT_REFUSED(TrainIn("model", "new_rows", {1, 3}, {"--load"}),
-                 AllOf(HasSubstr(dir_ / "rows/shard-0001"), HasSubstr("cannot read")));
+  EXPECT_LOAD_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
+                      HasSubstr(dir_ / "rows/shard-0001"));
+  EXPECT_LOAD_REFUSED(TrainIn("model", "new_rows", {1, 3}, {"--load"}),
+                      AllOf(HasSubstr(dir_ / "rows/shard-0001"), HasSubstr("cannot read")));
   std::filesystem::rename(dir_ / "lost", dir_ / "rows/shard-0001");
 
   const TrainResult whole = TrainIn("whole", "whole_rows", {}, {});
@@ -349,8 +351,8 @@ TEST_F(Load, AnotherModelsRowsStayThoughTheirStateIsDamaged) {
   damaged.at(damaged.size() / 2) ^= 0x10;
   std::ofstream(state, std::ios::binary) << damaged;
   const auto before = files_of_b();
-  EXPECT_REFUSED(TrainIn("a", "b_rows", {}, {"--load"}),
-                 AllOf(HasSubstr(dir_ / "b_rows/shard-0"), HasSubstr("--row_dir")));
+  EXPECT_LOAD_REFUSED(TrainIn("a", "b_rows", {}, {"--load"}),
+                      AllOf(HasSubstr(dir_ / "b_rows/shard-0"), HasSubstr("--row_dir")));
   EXPECT_EQ(files_of_b(), before);
 
   std::ofstream(state, std::ios::binary) << whole;
@@ -386,9 +388,9 @@ TEST_F(Load, ARunThatWasKilledIsNotGoneOnFrom) {
   EXPECT_NE(process.Wait().exit_code, 0);
   // Whatever is tried, the way out is one.
   for (const std::vector<std::string>& flags : {std::vector<std::string>{"--load"}, {}}) {
-    EXPECT_REFUSED(TrainIn("model", "rows", {}, flags),
-                   AllOf(HasSubstr(dir_ / "rows/shard-"), HasSubstr("did not end in order"),
-                         HasSubstr("train anew with --overwrite")));
+    EXPECT_LOAD_REFUSED(TrainIn("model", "rows", {}, flags),
+                        AllOf(HasSubstr(dir_ / "rows/shard-"), HasSubstr("did not end in order"),
+                              HasSubstr("train anew with --overwrite")));
   }
   ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--overwrite"}));
 }
@@ -401,19 +403,19 @@ TEST_F(Load, AFirstRunThatWasKilledIsBegunAnew) {
   std::for_each(descendants.rbegin(), descendants.rend(),
                 [](const Process::Descendant& descendant) { kill(descendant.pid, SIGKILL); });
   EXPECT_NE(process.Wait().exit_code, 0);
-  EXPECT_REFUSED(TrainIn("model", "rows", {}, {}),
-                 AllOf(HasSubstr("saved no model"), HasSubstr("--overwrite"),
-                       testing::Not(HasSubstr("--load"))));
-  EXPECT_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
-                 AllOf(HasSubstr("no model was saved"), HasSubstr("--overwrite")));
+  EXPECT_LOAD_REFUSED(TrainIn("model", "rows", {}, {}),
+                      AllOf(HasSubstr("saved no model"), HasSubstr("--overwrite"),
+                            testing::Not(HasSubstr("--load"))));
+  EXPECT_LOAD_REFUSED(TrainIn("model", "rows", {}, {"--load"}),
+                      AllOf(HasSubstr("no model was saved"), HasSubstr("--overwrite")));
   ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--overwrite"}));
 }
 
 TEST_F(Load, AModelIsKeptWhenTheRunThatWasToReplaceItCannotStart) {
   ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--stop_after_steps=12"}));
   std::filesystem::create_directories(dir_ / "rows/shard-0004/photos");
-  EXPECT_REFUSED(TrainIn("model", "rows", {1, 5}, {"--overwrite"}),
-                 HasSubstr(dir_ / "rows/shard-0004 is not empty"));
+  EXPECT_LOAD_REFUSED(TrainIn("model", "rows", {1, 5}, {"--overwrite"}),
+                      HasSubstr(dir_ / "rows/shard-0004 is not empty"));
   ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--load", "--stop_after_steps=1"}));
 }
 

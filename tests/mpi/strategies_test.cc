@@ -26,7 +26,14 @@ constexpr std::array kStrategiesOptimizers = {"sgd", "adagrad", "adam"};
 
 constexpr std::array kPooled = {"workers", "shards"};
 
-enum StrategiesFactor { kStrategy, kPs, kShard, kWorker, kOptimizer, kPoolOn };
+enum StrategiesFactor {
+  kStrategy,
+  kStrategiesPs,
+  kStrategiesShard,
+  kStrategiesWorker,
+  kStrategiesOptimizer,
+  kPoolOn
+};
 
 const std::string& StrategyOf(const FactorLevels& c) {
   static const std::vector<std::string> names = ShardingStrategies().Names();
@@ -50,9 +57,9 @@ std::vector<FactorLevels> StrategyCases() {
 
 std::string StrategiesName(const FactorLevels& c) {
   return fmt::format("{} PS {} shards {} workers {} {} pool_on {}", StrategyOf(c),
-                     kStrategiesPsNodes[c[kPs]], kStrategiesShards[c[kShard]],
-                     kStrategiesWorkers[c[kWorker]], kStrategiesOptimizers[c[kOptimizer]],
-                     kPooled[c[kPoolOn]]);
+                     kStrategiesPsNodes[c[kStrategiesPs]], kStrategiesShards[c[kStrategiesShard]],
+                     kStrategiesWorkers[c[kStrategiesWorker]],
+                     kStrategiesOptimizers[c[kStrategiesOptimizer]], kPooled[c[kPoolOn]]);
 }
 
 TEST(Strategies, TheCasesCoverEveryPair) {
@@ -104,24 +111,26 @@ TEST_P(StrategiesUnderMpirun, TrainAllKindsToTheBitsOfTheSimulatedCluster) {
     SCOPED_TRACE(StrategiesName(c));
     const std::string pool_on = kPooled[c[kPoolOn]];
     const std::string config =
-        WriteAllKindsYaml(dir_ / "wide.yaml", kStrategiesOptimizers[c[kOptimizer]], c[kWorker],
-                          kWideDim, pool_on == "shards");
-    std::vector<std::string> flags = {"--config=" + config,
-                                      "--strategy=" + GetParam(),
-                                      "--pool_on=" + pool_on,
-                                      fmt::format("--ps={}", kStrategiesPsNodes[c[kPs]]),
-                                      fmt::format("--shards={}", kStrategiesShards[c[kShard]]),
-                                      "--cache_ratio=0.05",
-                                      "--rpc_deadline_ms=40000"};
+        WriteAllKindsYaml(dir_ / "wide.yaml", kStrategiesOptimizers[c[kStrategiesOptimizer]],
+                          c[kStrategiesWorker], kWideDim, pool_on == "shards");
+    std::vector<std::string> flags = {
+        "--config=" + config,
+        "--strategy=" + GetParam(),
+        "--pool_on=" + pool_on,
+        fmt::format("--ps={}", kStrategiesPsNodes[c[kStrategiesPs]]),
+        fmt::format("--shards={}", kStrategiesShards[c[kStrategiesShard]]),
+        "--cache_ratio=0.05",
+        "--rpc_deadline_ms=40000"};
     if (GetParam() == "skew_aware") {
       flags.insert(flags.end(), {"--hot_rows=20", "--access_counts=" + Count(config)});
     }
     const TrainResult result = Train(
-        {.ranks = kStrategiesPsNodes[c[kPs]] + kStrategiesWorkers[c[kWorker]], .flags = flags});
+        {.ranks = kStrategiesPsNodes[c[kStrategiesPs]] + kStrategiesWorkers[c[kStrategiesWorker]],
+         .flags = flags});
     ASSERT_TRAINED(result);
     ASSERT_EQ(result.losses.size(), kAllKindsSteps) << result.Describe();
-    const TrainResult simulated =
-        SimulateTrain({"--config=" + config}, {.workers = kStrategiesWorkers[c[kWorker]]});
+    const TrainResult simulated = SimulateTrain(
+        {"--config=" + config}, {.workers = kStrategiesWorkers[c[kStrategiesWorker]]});
     EXPECT_EQ(result.losses, simulated.losses);
     EXPECT_EQ(result.digest, simulated.digest);
     EXPECT_NE(result.losses.front(), result.losses.back());
