@@ -18,10 +18,10 @@
 #include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/cluster.h"
+#include "launch/hosts/process_end.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/model_settings.h"
-#include "launch/run/process_end.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/convert/prepared_text.h"
 

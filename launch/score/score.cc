@@ -15,8 +15,8 @@
 #include "common/json_text.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
+#include "launch/hosts/process_end.h"
 #include "launch/model/model_settings.h"
-#include "launch/run/process_end.h"
 #include "launch/run/progress.h"
 #include "launch/score/scoring.h"
 

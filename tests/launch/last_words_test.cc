@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "common/transport/zeromq.h"
-#include "launch/run/process_end.h"
+#include "launch/hosts/process_end.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "launch/run/process_end.h"
+#include "launch/hosts/process_end.h"
 
 #include <signal.h>
 #include <sys/mman.h>
