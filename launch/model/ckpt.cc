@@ -40,7 +40,7 @@ Status Export(const Settings& given, const std::vector<std::string>& arguments,
                               &found->json));
   const std::string digest = found->json["model_digest"];
   found->Say("exported to {}: model digest {}\n", flags.out,
-             digest.empty() ? "not known (saved in mid-run)" : digest);
+             digest.empty() ? "not known: it was saved without a rows digest" : digest);
   return OkStatus();
 }
 

@@ -48,7 +48,7 @@ class Save {
   std::vector<Table> tables_;
   RowsDigest digest_;
   uint64_t rows_ = 0;
-  bool is_digest_saved_ = false;  // A save in mid-run does not take the time.
+  bool is_digest_saved_ = false;  // Saves in mid-run, and of large stores, do not take the time.
   nlohmann::ordered_json faults_ = nlohmann::ordered_json::array();
   Status first_;
 };
@@ -140,7 +140,7 @@ Status Save::Verify() {
     out_.Say("  whole: step {}, {}, {}, {}, rows digest {}{}, {}\n", manifest_.steps,
              Counted(FilesOf(manifest_).size(), "file"), Counted(manifest_.shards.size(), "shard"),
              Counted(rows_, "row"), digest_.hex(),
-             is_digest_saved_ ? "" : " (computed now: a save in mid-run has none to compare)",
+             is_digest_saved_ ? "" : " (computed now: it was saved without one)",
              ModelDigestText(manifest_));
   }
   out_.json["saves"].push_back({{"directory", directory_},

@@ -312,7 +312,8 @@ std::string ModelDigest(const Manifest& manifest) {
 std::string ModelDigestText(const Manifest& manifest) {
   const std::string digest = ModelDigest(manifest);
   if (!digest.empty()) return "model digest " + digest;
-  return "no model digest, as it was saved in mid-run (rowhouse ckpt verify computes it)";
+  return "no model digest, as it was saved without a rows digest (rowhouse ckpt verify computes "
+         "it)";
 }
 
 std::vector<ModelFile> FilesOf(const Manifest& manifest) {

@@ -225,7 +225,7 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
             save.manifest.steps, Counted(job.plan.shards(), "shard"),
             Counted(settings.cluster.ps, "PS node"), static_cast<double>(bytes) / 1e9, seconds,
             digest.empty() ? "the files are those of the model"
-            : due.empty()  ? "the model was saved in mid-run, without a digest to compare"
+            : due.empty()  ? "the model was saved without a digest to compare"
                            : "rows digest " + due + ", as before");
   return DeliverFigures(request.json, found);
 }

@@ -87,6 +87,17 @@ struct StoredRow {
   std::vector<std::byte> record;
 };
 
+// A run that does not read its rows for their digest saves the same model.
+TEST_F(Ckpt, WithoutARowsDigestTheModelIsTheSame) {
+  const TrainResult with = TrainModel();
+  ASSERT_EQ(with.exit_code, 0) << with.Describe();
+  const TrainResult without = TrainModel({"--overwrite", "--rows_digest=never"});
+  ASSERT_EQ(without.exit_code, 0) << without.Describe();
+  EXPECT_THAT(without.out, HasSubstr("rows digest: not asked for"));
+  EXPECT_EQ(without.report.at("rows").at("digest"), "");
+  EXPECT_THAT(Run({"verify"}).out, HasSubstr("rows digest " + with.digest + " (computed now"));
+}
+
 TEST_F(Ckpt, InspectSaysOfARowWhatIsStored) {
   ASSERT_EQ(TrainModel().exit_code, 0);
   const auto model = SavedRows::Open(dir_ / "model");
