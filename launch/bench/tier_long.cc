@@ -29,6 +29,7 @@ constexpr uint64_t kLongRunRows = 100'000'000;
 constexpr uint32_t kLongRunDim = 16;
 constexpr uint64_t kLongRunRecordBytes = kLongRunDim * sizeof(float) + 16;
 constexpr uint64_t kLongRunCacheBytes = uint64_t{512} << 20;
+constexpr uint64_t kTenth = kLongRunRows / 10;
 constexpr size_t kBatchRows = 100'000;
 constexpr size_t kZipfBatches = 100, kColdBatches = 20;
 
@@ -60,8 +61,8 @@ Result<Rates> TouchAndTrain(OneShard* shard) {
     rows.clear();
     for (uint64_t i = at; i < at + kBatchRows; ++i) rows.push_back(RowId{scatter(i)});
     RETURN_IF_ERROR(train());
-    if (at + kBatchRows == kLongRunRows / 10) {
-      rates.first_tenth = kLongRunRows / 10 / stopwatch.Seconds();
+    if (at + kBatchRows == kTenth) {
+      rates.first_tenth = kTenth / stopwatch.Seconds();
     }
   }
   rates.touched = kLongRunRows / stopwatch.Seconds();
