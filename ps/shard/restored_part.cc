@@ -12,7 +12,7 @@ namespace rowhouse {
 
 Status PutDeltasIntoCopy(const std::string& part, const std::string& directory,
                          const std::string& checksum, const std::string& store,
-                         const RowStoreOptions& options) {
+                         const RowStoreOptions& options, OpeningProgress& progress) {
   ASSIGN_OR_RETURN(DirectoryState state, ReadState(directory));
   if (state.deltas.empty()) return OkStatus();
   const std::string saved_stamp = state.stamp;
@@ -20,7 +20,8 @@ Status PutDeltasIntoCopy(const std::string& part, const std::string& directory,
     DirectoryState without = state;
     without.deltas.clear();
     ASSIGN_OR_RETURN(const auto rows, OpenRowsOf(directory, without, store, options));
-    RETURN_IF_ERROR(PutDeltas(part, state.deltas, *rows));
+    RETURN_IF_ERROR(PutDeltas(part, state.deltas, *rows,
+                              [&progress](uint64_t bytes) { return progress.Advance(bytes); }));
     KillPoint("restored.deltas_put");
     state.stamp = rows->stamp();
   }

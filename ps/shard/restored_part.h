@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/status.h"
+#include "ps/shard/opening_progress.h"
 #include "ps/store/row_store.h"
 
 namespace rowhouse {
@@ -17,6 +18,6 @@ namespace rowhouse {
 // made. kCorruption, naming the file, for a damaged delta file.
 Status PutDeltasIntoCopy(const std::string& part, const std::string& directory,
                          const std::string& checksum, const std::string& store,
-                         const RowStoreOptions& options);
+                         const RowStoreOptions& options, OpeningProgress& progress);
 
 }  // namespace rowhouse

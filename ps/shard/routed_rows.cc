@@ -239,8 +239,9 @@ class Routing {
       RETURN_IF_ERROR(RemoveDirectory(copy));
       RETURN_IF_ERROR(CopyPart(saved->directory, copy));
       KillPoint("moved.linked");
-      const Status put = PutDeltasIntoCopy(saved->directory, copy, saved->checksum, options_.store,
-                                           SavedRowsOptions(options_, /*read_only=*/false));
+      const Status put =
+          PutDeltasIntoCopy(saved->directory, copy, saved->checksum, options_.store,
+                            SavedRowsOptions(options_, /*read_only=*/false), *options_.progress);
       if (!put.ok()) {
         RETURN_IF_ERROR(RemoveDirectory(copy));
         return WithCure(put, saved->directory);

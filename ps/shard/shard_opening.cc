@@ -195,8 +195,9 @@ class Opening {
     }
     RETURN_IF_ERROR(RemoveDirectory(CopyOf(directory_)));
     RETURN_IF_ERROR(CopyPart(part, CopyOf(directory_)));
-    const Status put = PutDeltasIntoCopy(part, CopyOf(directory_), saved->checksum, options_.store,
-                                         SavedRowsOptions(options_, /*read_only=*/false));
+    const Status put =
+        PutDeltasIntoCopy(part, CopyOf(directory_), saved->checksum, options_.store,
+                          SavedRowsOptions(options_, /*read_only=*/false), *options_.progress);
     if (!put.ok()) return WithCure(put, part);
     return SupersedeRows(directory_);
   }

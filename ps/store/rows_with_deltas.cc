@@ -292,8 +292,8 @@ Result<std::unique_ptr<RowStore>> OpenRowsOf(const std::string& directory,
       std::move(rows), std::move(deltas), directory, state.deltas));
 }
 
-Status PutDeltas(const std::string& directory, std::span<const SavedDelta> deltas,
-                 RowStore& store) {
+Status PutDeltas(const std::string& directory, std::span<const SavedDelta> deltas, RowStore& store,
+                 const std::function<Status(uint64_t)>& advance) {
   constexpr size_t kRowsAtOnce = 4096;
   ASSIGN_OR_RETURN(const DeltaRows newest, DeltaRows::Open(directory, deltas));
   for (std::span<const DeltaRow> left = newest.all(); !left.empty();) {
@@ -328,6 +328,7 @@ Status PutDeltas(const std::string& directory, std::span<const SavedDelta> delta
     }
     if (!newer.rows.empty()) RETURN_IF_ERROR(store.Put(slice, newer.rows, newer.records));
     left = left.subspan(count);
+    RETURN_IF_ERROR(advance(count * slice.record_bytes));
   }
   RETURN_IF_ERROR(newest.CheckWhole());
   return store.Settle();

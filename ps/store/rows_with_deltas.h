@@ -7,6 +7,7 @@
 // Threads: as RowStore.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,7 +30,9 @@ Result<std::unique_ptr<RowStore>> OpenRowsOf(const std::string& directory,
                                              RowStoreOptions options);
 
 // Puts the newest record of each row of the delta files into `store`, unless that has one of the
-// same LSN or a later one, and syncs.
-Status PutDeltas(const std::string& directory, std::span<const SavedDelta> deltas, RowStore& store);
+// same LSN or a later one, and syncs. `advance` is called with the bytes of each some thousand
+// rows; its error ends the call.
+Status PutDeltas(const std::string& directory, std::span<const SavedDelta> deltas, RowStore& store,
+                 const std::function<Status(uint64_t)>& advance);
 
 }  // namespace rowhouse
