@@ -101,14 +101,19 @@ Status LinkFile(const std::string& from, const std::string& to) {
 }
 
 // Another shard that deletes its part of this step, of an earlier model or try, takes the directory
-// of the step away as long as nothing is in it.
+// of the step away as long as nothing is in it. So both are made before either is synced.
 Status MakePartDirectory(const std::string& part) {
   constexpr int kMaxTries = 1000;
-  Status made = MakeDirectoryDurably(part);
-  for (int tries = 1; made.code() == StatusCode::kNotFound && tries < kMaxTries; ++tries) {
-    made = MakeDirectoryDurably(part);
+  const fs::path step = fs::path(part).parent_path();
+  RETURN_IF_ERROR(MakeDirectoryDurably(step.parent_path()));
+  std::error_code error = std::make_error_code(std::errc::no_such_file_or_directory);
+  for (int tries = 0; error == std::errc::no_such_file_or_directory && tries < kMaxTries; ++tries) {
+    fs::create_directory(step, error);
+    if (!error) fs::create_directory(part, error);
   }
-  return made;
+  RETURN_IF_ERROR(FromErrorCode(error, "make directory", part));
+  RETURN_IF_ERROR(SyncDirectory(step));
+  return SyncDirectory(step.parent_path());
 }
 
 Status FillPart(const std::string& shard_directory, const std::string& part,

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "common/durable_file.h"
 #include "ps/store/directory_state.h"
@@ -167,6 +168,19 @@ TEST_F(CheckpointPartTest, PartsAreDeletedByAListOfThoseOfThisModelAndShard) {
   EXPECT_TRUE(fs::exists(Part(4))) << "of another model";
   EXPECT_TRUE(fs::exists(Part(5))) << "of nobody";
   EXPECT_TRUE(fs::exists(shard_));
+}
+
+TEST_F(CheckpointPartTest, IsMadeWhileAnotherShardTakesTheEmptyDirectoryOfTheStepAway) {
+  Put(*store_, "a");
+  const std::string name = CheckpointName(7), other = dir_ / "rows/shard-0004";
+  std::jthread deleting([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) AbandonPart(other, name);
+  });
+  for (int i = 0; i < 4; ++i) {
+    const Result<std::string> cut = CutPart(*store_, shard_, name);
+    ASSERT_OK(cut);
+    AbandonPart(shard_, name);
+  }
 }
 
 TEST_F(CheckpointPartTest, APartThatFindsNoRoomLeavesNothing) {
