@@ -12,7 +12,6 @@
 #include <tuple>
 
 #include "common/mutex.h"
-#include "common/open_files.h"
 #include "ps/store/rocksdb_options.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
@@ -60,47 +59,6 @@ Status PutLetter(RowStore& store, char letter, size_t count, uint64_t first_row 
 }
 
 // ---- Opening --------------------------------------------------------------------------------
-
-TEST(RowFileSizes, StoresOfAnySizeHaveSomeHundredsOfFiles) {
-  constexpr uint64_t kMiB = uint64_t{1} << 20;
-  EXPECT_EQ(RowFileSizes::Of(0).file_bytes, 8 * kMiB);
-  EXPECT_EQ(RowFileSizes::Of(1024 * kMiB).file_bytes, 8 * kMiB);
-  for (const uint64_t bytes : {10'000'000'000, 24'000'000'000, 60'000'000'000}) {
-    const RowFileSizes sizes = RowFileSizes::Of(bytes);
-    EXPECT_GE(sizes.file_bytes, 64 * kMiB);
-    EXPECT_LE(bytes / sizes.file_bytes, 256u);
-    EXPECT_LE(sizes.compaction_bytes, bytes / 16);
-  }
-  EXPECT_EQ(RowFileSizes::Of(UINT64_MAX).file_bytes, 256 * kMiB);
-}
-
-TEST(StoreEnvironment, StoresShareTheOpenFiles) {
-  EXPECT_EQ(StoreEnvironment({.stores = 4, .max_open_files = 100}).open_files_of_store(), 25);
-  EXPECT_EQ(StoreEnvironment({.stores = 100, .max_open_files = 100}).open_files_of_store(), 16);
-  EXPECT_EQ(StoreEnvironment({}).open_files_of_store(), std::min(OpenFilesLimit() / 2, 1ul << 20));
-}
-
-// Reads of the files that a look-up of rows takes that are not there, among rows that are.
-TEST(RocksDbStore, WhereMissingRowsAreLookedUpFiltersSpareTheReads) {
-  TempDir dir;
-  uint64_t reads[2] = {};
-  for (const bool is_told : {false, true}) {
-    StoreEnvironmentOptions options = Small();
-    options.looks_up_missing_rows = is_told;
-    const auto store = Open(dir / (is_told ? "told" : "untold"), options);
-    std::vector<RowId> there, missing;
-    for (uint64_t i = 0; i < 20'000; ++i) (i % 2 == 0 ? there : missing).push_back(RowId{i});
-    std::vector<std::byte> records(there.size() * kRocksdbStoreSlice.record_bytes);
-    ASSERT_OK(store->Put(kRocksdbStoreSlice, there, records));
-    ASSERT_OK(store->Compact());
-    const uint64_t before = store->counters().file_reads;
-    std::vector<size_t> absent;
-    ASSERT_OK(store->Get(kRocksdbStoreSlice, missing, records, &absent));
-    EXPECT_EQ(absent.size(), missing.size());
-    reads[is_told ? 1 : 0] = store->counters().file_reads - before;
-  }
-  EXPECT_LT(reads[1] * 4, reads[0]) << reads[1];
-}
 
 TEST(RocksDbStore, NeedsADirectory) {
   EXPECT_EQ(TryOpen("").status().ToString(), "usage: the store \"rocksdb\" needs a directory");
