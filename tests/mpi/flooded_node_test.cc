@@ -1,5 +1,8 @@
 // A PS node of --memory_limit_mb=128 stays below it while a member of its job floods it. The test
 // is worker 0, with the key. What no node withstands stands in docs/internals.md, "ZeroMQ".
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -96,22 +99,32 @@ class FloodedNode : public testing::Test {
     return Unpack(std::move(incoming->frames)).value();
   }
 
-  // Several threads, each with a transport of its own, send message number 0, 1, 2, ... over all
+  // Several processes, each with a transport of its own, send message number 0, 1, 2, ... over all
   // connections for a while, as fast as they go. `reads`: whether they take the answers.
+  // Each ends without closing: libzmq 4.3.4 aborts a dialer that is closed without lingering, in
+  // the middle of a message, while its listener hangs up (its issue 3442).
   template <typename MakeMessage>
   void Flood(size_t connections, bool reads, const MakeMessage& message) {
-    std::vector<std::thread> flooders;
+    std::vector<pid_t> flooders;
     for (size_t i = 0; i < kFlooders; ++i) {
-      flooders.emplace_back([&, i] { FloodOnce(i, connections / kFlooders, reads, message); });
+      flooders.push_back(fork());
+      ASSERT_GE(flooders.back(), 0);
+      if (flooders.back() > 0) continue;
+      FloodOnceAndExit(i, connections / kFlooders, reads, message);
     }
-    for (std::thread& flooder : flooders) flooder.join();
+    for (const pid_t flooder : flooders) {
+      int status = -1;
+      ASSERT_EQ(waitpid(flooder, &status, 0), flooder);
+      EXPECT_EQ(status, 0) << "a flooder failed";
+    }
     EXPECT_LT(PeakMb(node_->pid()), kLimitMb);
     const Message answer = Ask(shard_, EncodeMessage(HeaderOf<StatsRequest>(), StatsRequest{}));
     EXPECT_EQ(answer.header.type, MessageType::kStatsReply) << "the node goes on";
   }
 
   template <typename MakeMessage>
-  void FloodOnce(size_t flooder, size_t connections, bool reads, const MakeMessage& message) {
+  [[noreturn]] void FloodOnceAndExit(size_t flooder, size_t connections, bool reads,
+                                     const MakeMessage& message) {
     const std::unique_ptr<Transport> transport = NewTransport();
     std::vector<std::unique_ptr<Dialer>> dialers;
     for (size_t i = 0; i < connections; ++i) {
@@ -124,6 +137,7 @@ class FloodedNode : public testing::Test {
       (void)dialer.Send(0, message(number));
       if (reads) (void)dialer.Receive(0);
     }
+    _exit(HasFailure() ? 1 : 0);
   }
 
   static Frame Ids(uint32_t number, uint32_t rows = kRowsOfMessage) {
