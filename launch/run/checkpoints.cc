@@ -220,8 +220,8 @@ Status Checkpoints::Complete(const Status& written) {
   } else if (figures_.without_room++ == 0) {
     links_.progress.ClearLine();
     PrintClean(
-        "no checkpoint of step {}: the disk is full ({}); the run goes on, and tries again by "
-        "--save_every={}\n",
+        "no checkpoint of step {}: there is no room to write it ({}); the run goes on, and tries "
+        "again by --save_every={}\n",
         steps, written.message(), setup_.settings.output.save_every.text());
     std::fflush(stdout);
   }

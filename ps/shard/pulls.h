@@ -52,6 +52,7 @@ class Pulls {
   bool is_reading() const { return !reading_.empty(); }
 
   std::deque<PullTask>& parked() { return parked_; }
+  const std::deque<PullTask>& parked() const { return parked_; }
   // All that were not answered: the parked ones, then those that wait for the store.
   void ForEachWaiting(const std::function<void(Request&)>& visit);
   void Clear();

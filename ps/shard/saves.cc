@@ -39,18 +39,18 @@ Status Saves::Begin(const std::string& name) {
 
 bool Saves::HasRoomFor(uint64_t bytes) const {
   return !rooms_.writer.marked().is_walking() ||
-         waiting_bytes_ + rooms_.writer.unwritten_bytes() + bytes <=
-             state_.options.max_unwritten_bytes;
+         unwritten_bytes() + bytes <= state_.options.max_unwritten_bytes;
 }
 
 std::string Saves::WhyNoRoom() const {
   return fmt::format(
-      "the save of step {} has {} MB of copied rows to write before the next step may change more",
-      save_->steps, (waiting_bytes_ + rooms_.writer.unwritten_bytes()) >> 20);
+      "the save of step {} has {} MB of rows to write before the next step may change more",
+      save_->steps, unwritten_bytes() >> 20);
 }
 
 void Saves::Continue() {
   if (!save_ || state_.has_failed()) return;
+  NoteBlockage();
   if (!save_->no_room.empty()) return GiveUp();
   if (save_->cut == Cut::kNotYet && rooms_.writer.is_idle() && !rooms_.sweeper.is_syncing()) {
     save_->cut = Cut::kUnderWay;
@@ -79,6 +79,16 @@ void Saves::Continue() {
       !save_->is_part_made) {
     Finish();
   }
+}
+
+// A cut waits until no write is under way, a write perhaps for room that this save's files take.
+void Saves::NoteBlockage() {
+  constexpr TimeMs kPatienceMs = 10'000;  // a store that is compacted finds room by itself
+  if (save_->cut != Cut::kNotYet || !state_.blockage.blocked.contains(Blocked::kStore)) {
+    return save_->blocked_since.reset();
+  }
+  if (!save_->blocked_since) save_->blocked_since = state_.now;
+  if (state_.now - *save_->blocked_since >= kPatienceMs) save_->no_room = state_.blockage.why;
 }
 
 void Saves::Write(std::vector<StoreWrite> writes) {

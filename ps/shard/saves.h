@@ -11,9 +11,9 @@
 // When both are done, the part is made of the cut, the delta file, and those of earlier saves that
 // have marked rows. A save for which the disk has no room is given up; rows stay as they were.
 //
-// Copies of rows, and writes that are held, take at most max_unwritten_bytes: while a step might
-// need more it waits until some are written, or until no row is marked.
-// Threads: the shard's thread only.
+// Copies of rows, writes that are held, and others under way take at most max_unwritten_bytes:
+// while a step might need more it waits until some are written, or until no row is marked. Pulls
+// wait, too, while all of it is taken. Threads: the shard's thread only.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,8 @@ class Saves {
   bool is_under_way() const { return save_.has_value(); }
   // Whether a step that updates at most `bytes` of rows may be applied.
   bool HasRoomFor(uint64_t bytes) const;
+  // Whether rows may leave the cache.
+  bool has_room() const { return unwritten_bytes() < state_.options.max_unwritten_bytes; }
   // What a step waits for.
   std::string WhyNoRoom() const;
   // How the last save that was begun stands.
@@ -70,11 +72,14 @@ class Saves {
     bool is_part_made = false;                            // or under way
     std::unordered_map<uint64_t, uint64_t> write_bytes_;  // of delta writes under way, by ticket
     std::string no_room;                                  // why the save is given up; "": it is not
+    std::optional<TimeMs> blocked_since;                  // the store finds no room; the cut waits
   };
 
   // False: the status is an error, and the shard or the save has ended with it.
   bool Check(const Status& status);
   void Write(std::vector<StoreWrite> writes);
+  uint64_t unwritten_bytes() const { return waiting_bytes_ + rooms_.writer.unwritten_bytes(); }
+  void NoteBlockage();
   void Finish();
   void GiveUp();
 

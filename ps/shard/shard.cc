@@ -8,6 +8,11 @@
 #include <utility>
 
 namespace rowhouse {
+namespace {
+
+constexpr TimeMs kTellAgainMs = 1000;  // that a save is waited for
+
+}  // namespace
 
 Shard::Shard(const ShardOptions& options, LocalTables tables)
     : state_(options),
@@ -167,7 +172,7 @@ void Shard::TakePrefetch(Message message) {
 
 bool Shard::Advance() {
   if (controls_.is_saving() && !state_.has_failed()) controls_.ContinueSave();
-  if (state_.has_failed() || update_.is_reading() || !writer_.has_room()) return true;
+  if (state_.has_failed() || update_.is_reading() || !saves_.has_room()) return true;
   const bool serves_all = pulls_.Serve();
   controls_.Serve();
   return serves_all;
@@ -182,8 +187,13 @@ bool Shard::CanApplyStep() const {
   return IsStepDue() && (!saves_.is_under_way() || saves_.HasRoomFor(pushes_.RecordBytesOfNext()));
 }
 
+bool Shard::WaitsForSave() const {
+  if (!saves_.is_under_way() || state_.has_failed() || update_.is_reading()) return false;
+  return (IsStepDue() && !CanApplyStep()) || (!saves_.has_room() && !pulls_.parked().empty());
+}
+
 void Shard::NoteWaitForSave() {
-  if (!IsStepDue() || CanApplyStep()) {
+  if (!WaitsForSave()) {
     if (waits_for_save_since_) {
       state_.counters.save_wait_ms += static_cast<uint64_t>(state_.now - *waits_for_save_since_);
     }
@@ -192,7 +202,6 @@ void Shard::NoteWaitForSave() {
   // Workers that wait for others ask whether a shard is blocked.
   state_.blockage.last_at = state_.now;
   state_.blockage.why = saves_.WhyNoRoom();
-  constexpr TimeMs kTellAgainMs = 1000;
   if (!waits_for_save_since_) {
     waits_for_save_since_ = state_.now;
   } else if (state_.now - told_of_wait_ < kTellAgainMs) {
@@ -258,7 +267,7 @@ void Shard::OnUnblocked(const StoreUnblocked& event) {
 
 std::string Shard::DescribeNextStep() const {
   if (update_.is_reading()) return "its rows are being read from the store";
-  if (IsStepDue() && !CanApplyStep()) return saves_.WhyNoRoom();
+  if (WaitsForSave()) return saves_.WhyNoRoom();
   return pushes_.DescribeMissing();
 }
 
@@ -294,6 +303,11 @@ const Request& RequestOf(const PullTask& pull) { return pull.request; }
 
 void Shard::OnTick() {
   wake_at_ = 0;
+  // Before their deadlines are looked at.
+  if (WaitsForSave()) {
+    told_of_wait_ = state_.now;
+    TellWaiting(saves_.WhyNoRoom());
+  }
   const auto expire = [&](auto& parked) {
     std::erase_if(parked, [&](const auto& one) {
       const Request& request = RequestOf(one);
@@ -319,6 +333,7 @@ void Shard::AskWakeUp() {
   }
   constexpr TimeMs kTryAgainMs = 1;
   if (pulls_.waits_for_room()) earliest = std::min(earliest, state_.now + kTryAgainMs);
+  if (waits_for_save_since_) earliest = std::min(earliest, told_of_wait_ + kTellAgainMs);
   if (earliest == std::numeric_limits<TimeMs>::max() || earliest == wake_at_) return;
   wake_at_ = earliest;
   state_.out.Add(WakeAt{earliest});

@@ -96,6 +96,7 @@ class Shard {
   bool Advance();
   bool CanApplyStep() const;
   bool IsStepDue() const;
+  bool WaitsForSave() const;
   void NoteWaitForSave();
   std::string DescribeNextStep() const;
   void TellWaiting(const std::string& why);
@@ -123,7 +124,7 @@ class Shard {
 
   bool has_begun_ = false;  // an event was handled
   TimeMs wake_at_ = 0;      // 0: none asked for
-  // Since when the next step has waited for a save, and when that was last told.
+  // Since when steps have waited for a save, and when that was last told.
   std::optional<TimeMs> waits_for_save_since_;
   TimeMs told_of_wait_ = 0;
 };

@@ -237,6 +237,49 @@ TEST_F(SavesTest, AStepWaitsWhileItsCopiesHaveNoRoom) {
   EXPECT_EQ(delta_.size(), 10000u);
 }
 
+// What is on its way to delta files takes the place of writes of rows, and the reverse.
+TEST_F(SavesTest, RowsLeaveTheCacheOnlyWhileCopiesLeaveRoom) {
+  OpenSaves({.max_unwritten_bytes = 1}, 64);
+  UpdateInStep(3, 3.0f);
+  EndStep();
+  EXPECT_TRUE(saves_->has_room());
+  Begin();
+  EXPECT_TRUE(writer_->has_room());
+  EXPECT_FALSE(saves_->has_room());
+  EndWrites();
+  EXPECT_TRUE(saves_->has_room());
+}
+
+// It is the save's files that may take the room.
+TEST_F(SavesTest, ASaveIsGivenUpWhoseCutWaitsForAWriteThatFindsNoRoom) {
+  OpenSaves({});
+  UpdateInStep(3, 3.0f);
+  writer_->QueueDirty(slice(), 0, RowCache::kNone);
+  writer_->Flush();
+  UpdateInStep(4, 4.0f);
+  EndStep();
+  Begin();
+  EndWrites();
+  const auto blocked_at = [&](TimeMs now) {
+    state_->now = now;
+    saves_->Continue();
+    Collect();
+  };
+  state_->blockage = {.blocked = {Blocked::kStore}, .last_at = 0, .why = "full"};
+  blocked_at(5000);
+  blocked_at(14000);
+  state_->blockage.blocked.clear();
+  blocked_at(16000);
+  state_->blockage.blocked.insert(Blocked::kStore);
+  blocked_at(17000);
+  blocked_at(26999);
+  EXPECT_FALSE(is_dropped_) << "it found room meanwhile";
+  blocked_at(27000);
+  EXPECT_TRUE(is_dropped_);
+  EXPECT_EQ(saves_->Report().no_room, "full");
+  EXPECT_FALSE(writer_->is_held());
+}
+
 TEST_F(SavesTest, ASaveWithoutRoomIsGivenUpAndTheNextOneHasItsRows) {
   const Status full(StatusCode::kResourceExhausted, "full");
   OpenSaves({});

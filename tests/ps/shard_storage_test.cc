@@ -56,6 +56,27 @@ TEST_F(ShardStorageTest, WhoWaitsForAFullDiskIsToldAndWaitsOn) {
   EXPECT_EQ(Pulled(pull).size(), 1u);
 }
 
+// Nothing else may happen meanwhile: the shard wakes by itself.
+TEST_F(ShardStorageTest, WhoWaitsForASaveIsToldBeforeItsTimeIsOver) {
+  Open({.max_unwritten_bytes = 1});
+  const uint64_t first = Pull(0, {1, 2, 3});
+  CarryOutAll();
+  ASSERT_EQ(Pulled(first).size(), 3u);
+  Push(0, {1, 2, 3});
+  Checkpoint(1);
+  ASSERT_TRUE(std::ranges::any_of(waiting_, [](const ShardAction& action) {
+    return std::holds_alternative<WriteDelta>(action);
+  }));
+  const uint64_t pull = Pull(1, {40});
+  EXPECT_THAT(busy_[pull], HasSubstr("the save of step 1 has"));
+  busy_.clear();
+  EXPECT_EQ(wake_at_, 1000);
+  Handle(Tick{}, 1000);
+  EXPECT_THAT(busy_[pull], HasSubstr("the save of step 1 has"));
+  EXPECT_FALSE(answers_.contains(pull)) << "its 1000 ms begin anew";
+  EXPECT_EQ(wake_at_, 2000);
+}
+
 TEST_F(ShardStorageTest, WhoAsksForCountsIsToldOfAFullDiskWithinTheTimeItWaits) {
   Open({});
   Push(0, {1});

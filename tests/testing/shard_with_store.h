@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "common/wire/checkpoint.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "common/wire/pull.h"
 #include "ps/shard/shard.h"
 #include "ps/shard/shard_store.h"
+#include "ps/store/checkpoint_part.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/arriving.h"
 #include "tests/testing/frame_of.h"
@@ -56,7 +58,9 @@ class ShardWithStore : public testing::Test {
       } else if (std::holds_alternative<AppendLog>(action) ||
                  std::holds_alternative<TruncateLog>(action)) {
         log_actions_.push_back(std::move(action));
-      } else if (!std::holds_alternative<WakeAt>(action)) {
+      } else if (const auto* wake = std::get_if<WakeAt>(&action)) {
+        wake_at_ = wake->at;
+      } else {
         waiting_.push_back(std::move(action));
       }
     }
@@ -108,6 +112,12 @@ class ShardWithStore : public testing::Test {
     return Send({.step = step}, request, std::move(payload));
   }
   uint64_t Stats(TimeMs now) { return Send({.step = 0}, StatsRequest{}, {}, now); }
+  // A save in mid-run, of the rows after so many steps.
+  uint64_t Checkpoint(uint64_t steps) {
+    return Send({.step = steps},
+                CheckpointRequest{.phase = CheckpointPhase::kMark, .name = CheckpointName(steps)},
+                {});
+  }
   uint64_t Flush(uint64_t steps) { return Send({.step = steps}, FlushRequest{}, {}); }
 
   // The rows of a pull that was answered.
@@ -143,6 +153,7 @@ class ShardWithStore : public testing::Test {
   std::deque<ShardAction> waiting_, log_actions_;
   std::map<uint64_t, Message> answers_;   // by request
   std::map<uint64_t, std::string> busy_;  // by request: what it waits for
+  TimeMs wake_at_ = 0;                    // the last time that was asked for
   std::vector<float> first_;              // values of all rows
   const Status full_disk_ = Status(StatusCode::kResourceExhausted, "the disk is full");
 
