@@ -84,23 +84,28 @@ uint64_t Checkpoints::ChangedBytes() const {
   return bytes;
 }
 
-Status Checkpoints::AfterStep(uint64_t steps, bool* is_agreed) {
-  *is_agreed = true;
-  if (!is_on() || !setup_.options.prints) return OkStatus();
-  *is_agreed = false;
-  const SaveEvery& every = setup_.settings.output.save_every;
+Status Checkpoints::AfterPull(uint64_t step) {
   // A question costs a round trip to each shard.
   constexpr TimeMs kAskAgainMs = 200;
-  const bool asks = setup_.clock.NowMs() - asked_at_ >= kAskAgainMs;
-  bool is_over = false;
-  if (pending_ && (asks || (every.steps > 0 && IsDue(steps)))) {
-    RETURN_IF_ERROR(GoOn(&is_over));
-  } else if (asks && every.megabytes > 0) {
-    RETURN_IF_ERROR(AskShards(steps, {.phase = CheckpointPhase::kAsk, .name = {}}));
+  if (!is_on() || !setup_.options.prints || setup_.clock.NowMs() - asked_at_ < kAskAgainMs) {
+    return OkStatus();
   }
-  if (!pending_ && IsDue(steps)) {
+  bool is_over = false;
+  if (pending_) return GoOn(&is_over);
+  if (setup_.settings.output.save_every.megabytes == 0) return OkStatus();
+  return AskShards(step, {.phase = CheckpointPhase::kAsk, .name = {}});
+}
+
+Status Checkpoints::AfterStep(uint64_t steps, bool* is_agreed) {
+  *is_agreed = true;
+  if (!is_on() || !setup_.options.prints || !IsDue(steps)) return OkStatus();
+  *is_agreed = false;
+  const bool counts_steps = setup_.settings.output.save_every.steps > 0;
+  bool is_over = false;
+  if (pending_ && counts_steps) RETURN_IF_ERROR(GoOn(&is_over));
+  if (!pending_) {
     RETURN_IF_ERROR(Begin(steps));
-  } else if (pending_ && every.steps > 0 && IsDue(steps)) {
+  } else if (counts_steps) {
     ++figures_.left_out;
   }
   *is_agreed = true;

@@ -3,10 +3,10 @@
 // a crash leaves at each point.
 //
 // The worker that prints makes them. It tells all shards between two steps to mark their rows, and
-// keeps the rest of the model in memory; then it asks after each step how the shards' parts stand,
-// and writes the model when all are made. Other workers go on: no shard applies a step before all
-// workers have pushed it. One checkpoint at a time: what is due meanwhile is left out.
-// Threads: the trainer's; the model's files are written by another one.
+// keeps the rest of the model in memory; then it asks in later steps how the shards' parts stand,
+// after the pull, when shards are idle; and it writes the model when all are made. Other workers go
+// on: no shard applies a step before all workers have pushed it. One checkpoint at a time: what is
+// due meanwhile is left out. Threads: the trainer's; the model's files are written by another one.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,9 @@ class Checkpoints {
   // that the run did not go on from. Then saves the model, unless it went on from a checkpoint, so
   // that there is one to go on from at any time.
   Status Start(bool* is_agreed);
-  // After a step: begins a checkpoint if one is due, and ends one that is made.
+  // In a step, when its rows are there: ends a checkpoint that is made.
+  Status AfterPull(uint64_t step);
+  // After a step: begins a checkpoint if one is due.
   Status AfterStep(uint64_t steps, bool* is_agreed);
   // After the last step, before the model is saved: waits for the one under way. By the worker that
   // prints.

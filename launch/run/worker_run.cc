@@ -236,6 +236,7 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
     if (restarts_ != nullptr) restarts_->AfterStep(steps);
     return checkpoints_.AfterStep(steps, is_agreed);
   });
+  trainer_.set_after_pull([this](uint64_t step) { return checkpoints_.AfterPull(step); });
   if (recording_.is_on()) {
     trainer_.set_on_samples(
         [this](uint64_t step, const Batch& samples) { recording_.OnSamples(step, samples); });

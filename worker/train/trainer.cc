@@ -159,6 +159,8 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   }
   RETURN_IF_ERROR(RunClient(with_.client, with_.dialer, with_.clock));
   clock_.End(StepPhase::kData);
+  if (after_pull_) RETURN_IF_ERROR(after_pull_(step));
+  clock_.End(StepPhase::kOther);
 
   if (with_.stop.load(std::memory_order_relaxed)) with_.step.AskToStop();
   const Result<StepFigures> computed = with_.step.Compute(samples.global);

@@ -135,6 +135,10 @@ class Trainer {
   using AfterStep = std::function<Status(uint64_t steps_done, bool* is_agreed)>;
   void set_after_step(AfterStep after_step) { after_step_ = std::move(after_step); }
 
+  // `after_pull` is called on every worker when the rows of a step are there, before it computes.
+  using AfterPull = std::function<Status(uint64_t step)>;
+  void set_after_pull(AfterPull after_pull) { after_pull_ = std::move(after_pull); }
+
   // `on_samples` is told of this worker's samples of each step, before rows are asked for.
   using OnSamples = std::function<void(uint64_t step, const Batch& samples)>;
   void set_on_samples(OnSamples on_samples) { on_samples_ = std::move(on_samples); }
@@ -181,6 +185,7 @@ class Trainer {
   const TrainerParts with_;
 
   AfterStep after_step_;  // null: nothing
+  AfterPull after_pull_;  // likewise
   OnSamples on_samples_;  // likewise
   Lookahead lookahead_;
   Evaluator evaluator_;
