@@ -8,12 +8,13 @@ namespace rowhouse {
 namespace {
 
 // Adds the bytes of the file, and returns their number.
-Result<uint64_t> AddFile(const std::string& path, Digester* digester) {
+Result<uint64_t> AddFile(const std::string& path, Digester* digester,
+                         const std::function<Status(uint64_t)>& advance = {}) {
   uint64_t bytes = 0;
   RETURN_IF_ERROR(ReadInPieces(path, [&](std::string_view piece) {
     digester->Add(piece);
     bytes += piece.size();
-    return OkStatus();
+    return advance ? advance(piece.size()) : OkStatus();
   }));
   return bytes;
 }
@@ -49,9 +50,10 @@ Result<FileDigest> DigestFile(const std::string& path) {
   return FileDigest{.bytes = bytes, .xxh3_128 = digester.hex()};
 }
 
-Status CheckFile(const std::string& path, uint64_t bytes, const std::string& hex) {
+Status CheckFile(const std::string& path, uint64_t bytes, const std::string& hex,
+                 const std::function<Status(uint64_t)>& advance) {
   Digester digester;
-  ASSIGN_OR_RETURN(const uint64_t found, AddFile(path, &digester));
+  ASSIGN_OR_RETURN(const uint64_t found, AddFile(path, &digester, advance));
   return Compare(path, found, digester, bytes, hex);
 }
 

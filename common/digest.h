@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,8 +43,10 @@ struct FileDigest {
 Result<FileDigest> DigestFile(const std::string& path);
 
 // kCorruption, naming the file, unless it has `bytes` bytes and the digest `hex`. Errors of reading
-// as ReadFile.
-Status CheckFile(const std::string& path, uint64_t bytes, const std::string& hex);
+// as ReadFile. `advance`, if there is one, is called with the bytes of each piece of 256 kB that
+// was read; its error ends the reading.
+Status CheckFile(const std::string& path, uint64_t bytes, const std::string& hex,
+                 const std::function<Status(uint64_t)>& advance = {});
 // The same of a file's contents, which were read.
 Status CheckBytes(const std::string& path, std::string_view contents, uint64_t bytes,
                   const std::string& hex);

@@ -17,9 +17,9 @@
 #include "common/wire/hello.h"
 #include "ps/node/memory_estimate.h"
 #include "ps/node/server_options.h"
-#include "ps/shard/opening_progress.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/shard/shard_runner.h"
+#include "ps/store/opening_progress.h"
 #include "ps/store/store_environment.h"
 #include "sharding/plans/job_spec.h"
 

@@ -20,8 +20,7 @@ Status PutDeltasIntoCopy(const std::string& part, const std::string& directory,
     DirectoryState without = state;
     without.deltas.clear();
     ASSIGN_OR_RETURN(const auto rows, OpenRowsOf(directory, without, store, options));
-    RETURN_IF_ERROR(PutDeltas(part, state.deltas, *rows,
-                              [&progress](uint64_t bytes) { return progress.Advance(bytes); }));
+    RETURN_IF_ERROR(PutDeltas(part, state.deltas, *rows, progress));
     KillPoint("restored.deltas_put");
     state.stamp = rows->stamp();
   }

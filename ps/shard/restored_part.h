@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/status.h"
-#include "ps/shard/opening_progress.h"
+#include "ps/store/opening_progress.h"
 #include "ps/store/row_store.h"
 
 namespace rowhouse {

@@ -63,7 +63,8 @@ Result<std::unique_ptr<RowStore>> OpenSavedRows(const ShardOpeningOptions& optio
                                                 const std::string& directory, bool read_only) {
   ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
   Result<std::unique_ptr<RowStore>> rows =
-      OpenRowsOf(directory, state, options.store, SavedRowsOptions(options, read_only));
+      OpenRowsOf(directory, state, options.store, SavedRowsOptions(options, read_only),
+                 options.progress.get());
   if (!rows.ok()) return WithCure(rows.status(), directory);
   return rows;
 }

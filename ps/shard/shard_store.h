@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "ps/shard/opening_progress.h"
 #include "ps/shard/shard.h"
+#include "ps/store/opening_progress.h"
 #include "ps/store/part_maker.h"
 #include "ps/store/row_store.h"
 #include "sharding/rows/rows_digest.h"

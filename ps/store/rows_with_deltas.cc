@@ -1,7 +1,12 @@
 #include "ps/store/rows_with_deltas.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <numeric>
+#include <thread>
 
 #include "common/mapped_file.h"
 #include "ps/store/store_key.h"
@@ -28,8 +33,9 @@ struct DeltaRow {
 // The newest record of each row of some delta files, by key.
 class DeltaRows {
  public:
-  Status Add(const std::string& path, const SavedDelta& delta) {
-    RETURN_IF_ERROR(CheckFile(path, delta.file.bytes, delta.file.xxh3_128));
+  Status Add(const std::string& path, const SavedDelta& delta, OpeningProgress& progress) {
+    RETURN_IF_ERROR(CheckFile(path, delta.file.bytes, delta.file.xxh3_128,
+                              [&](uint64_t bytes) { return progress.Advance(bytes); }));
     ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
     RETURN_IF_ERROR(
         ReadDelta(file->bytes(), path,
@@ -45,26 +51,23 @@ class DeltaRows {
                                        .record_bytes = slice.record_bytes,
                                        .data = records.data() + i * slice.record_bytes});
                     }
-                    return OkStatus();
+                    return progress.Advance(0);
                   }));
     files_.push_back(std::move(file));
     return OkStatus();
   }
 
-  void Finish() {
-    std::ranges::sort(rows_, [](const DeltaRow& a, const DeltaRow& b) {
-      return a.key != b.key ? a.key < b.key : LsnOf(a.record()) > LsnOf(b.record());
-    });
-    const auto same = std::ranges::unique(rows_, {}, &DeltaRow::key);
-    rows_.erase(same.begin(), same.end());
-  }
-
-  static Result<DeltaRows> Open(const std::string& directory, std::span<const SavedDelta> deltas) {
+  static Result<DeltaRows> Open(const std::string& directory, std::span<const SavedDelta> deltas,
+                                OpeningProgress& progress) {
     DeltaRows rows;
+    for (const SavedDelta& delta : deltas) progress.Expect(delta.file.bytes);
     for (const SavedDelta& delta : deltas) {
-      RETURN_IF_ERROR(rows.Add(DeltaPath(directory, delta.steps), delta));
+      RETURN_IF_ERROR(rows.Add(DeltaPath(directory, delta.steps), delta, progress));
     }
-    rows.Finish();
+    progress.Expect(rows.rows_.size() * sizeof(DeltaRow));
+    RETURN_IF_ERROR(Sort(rows.rows_, progress));
+    const auto same = std::ranges::unique(rows.rows_, {}, &DeltaRow::key);
+    rows.rows_.erase(same.begin(), same.end());
     return rows;
   }
 
@@ -79,6 +82,11 @@ class DeltaRows {
     return {from.begin(), std::max(from.begin(), behind)};
   }
   std::span<const DeltaRow> all() const { return rows_; }
+  uint64_t record_bytes() const {
+    return std::accumulate(
+        rows_.begin(), rows_.end(), uint64_t{0},
+        [](uint64_t sum, const DeltaRow& row) { return sum + row.record_bytes; });
+  }
   const DeltaRow* Find(const StoreKey& key) const {
     const std::span<const DeltaRow> from = From(key);
     return from.empty() || from.front().key != key ? nullptr : &from.front();
@@ -90,6 +98,23 @@ class DeltaRows {
   }
 
  private:
+  // By key, the newest record of a row first. In halves down to pieces of a few ms, each of which
+  // advances.
+  static Status Sort(std::span<DeltaRow> rows, OpeningProgress& progress) {
+    constexpr size_t kPieceRows = size_t{1} << 16;
+    const auto is_before = [](const DeltaRow& a, const DeltaRow& b) {
+      return a.key != b.key ? a.key < b.key : LsnOf(a.record()) > LsnOf(b.record());
+    };
+    if (rows.size() <= kPieceRows) {
+      std::ranges::sort(rows, is_before);
+      return progress.Advance(rows.size_bytes());
+    }
+    const size_t half = rows.size() / 2;
+    std::ranges::nth_element(rows, rows.begin() + static_cast<std::ptrdiff_t>(half), is_before);
+    RETURN_IF_ERROR(Sort(rows.first(half), progress));
+    return Sort(rows.subspan(half), progress);
+  }
+
   std::vector<std::shared_ptr<const MappedFile>> files_;
   std::vector<DeltaRow> rows_;
 };
@@ -267,6 +292,19 @@ class RowsWithDeltas final : public RowStore {
   const std::vector<SavedDelta> files_;
 };
 
+// A store that cannot keep up is given time, until the opening is stopped. A full disk ends it, as
+// where files are copied.
+Status PutOnceItKeepsUp(RowStore& store, const StoreWrite& write, OpeningProgress& progress) {
+  constexpr auto kTryAgainAfter = std::chrono::milliseconds(20);
+  for (bool is_told = false;; is_told = true) {
+    const Status put = store.Put(write.slice, write.rows, write.records);
+    if (put.code() != StatusCode::kResourceExhausted || store.counters().disk_full > 0) return put;
+    LOG_IF(WARNING, !is_told) << put.message() << "; the opening goes on when they go on";
+    RETURN_IF_ERROR(progress.Advance(0));
+    std::this_thread::sleep_for(kTryAgainAfter);
+  }
+}
+
 }  // namespace
 
 Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> deltas) {
@@ -279,7 +317,7 @@ Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> del
 
 Result<std::unique_ptr<RowStore>> OpenRowsOf(const std::string& directory,
                                              const DirectoryState& state, const std::string& store,
-                                             RowStoreOptions options) {
+                                             RowStoreOptions options, OpeningProgress* progress) {
   if (!state.deltas.empty() && !options.read_only) {
     return MakeStatus(StatusCode::kInternal, "{}: rows with delta files are only read", directory);
   }
@@ -287,15 +325,18 @@ Result<std::unique_ptr<RowStore>> OpenRowsOf(const std::string& directory,
   options.expected_stamp = state.stamp;
   ASSIGN_OR_RETURN(std::unique_ptr<RowStore> rows, RowStores().Make(store, options));
   if (state.deltas.empty()) return rows;
-  ASSIGN_OR_RETURN(DeltaRows deltas, DeltaRows::Open(directory, state.deltas));
+  OpeningProgress unseen;
+  ASSIGN_OR_RETURN(DeltaRows deltas, DeltaRows::Open(directory, state.deltas,
+                                                     progress == nullptr ? unseen : *progress));
   return std::unique_ptr<RowStore>(std::make_unique<RowsWithDeltas>(
       std::move(rows), std::move(deltas), directory, state.deltas));
 }
 
 Status PutDeltas(const std::string& directory, std::span<const SavedDelta> deltas, RowStore& store,
-                 const std::function<Status(uint64_t)>& advance) {
+                 OpeningProgress& progress) {
   constexpr size_t kRowsAtOnce = 4096;
-  ASSIGN_OR_RETURN(const DeltaRows newest, DeltaRows::Open(directory, deltas));
+  ASSIGN_OR_RETURN(const DeltaRows newest, DeltaRows::Open(directory, deltas, progress));
+  progress.Expect(newest.record_bytes());
   for (std::span<const DeltaRow> left = newest.all(); !left.empty();) {
     const DeltaRow& first = left.front();
     const StoreSlice slice{.table = first.key.table,
@@ -326,9 +367,9 @@ Status PutDeltas(const std::string& directory, std::span<const SavedDelta> delta
       newer.rows.push_back(rows[i]);
       newer.records.insert(newer.records.end(), record.begin(), record.end());
     }
-    if (!newer.rows.empty()) RETURN_IF_ERROR(store.Put(slice, newer.rows, newer.records));
+    if (!newer.rows.empty()) RETURN_IF_ERROR(PutOnceItKeepsUp(store, newer, progress));
     left = left.subspan(count);
-    RETURN_IF_ERROR(advance(count * slice.record_bytes));
+    RETURN_IF_ERROR(progress.Advance(count * slice.record_bytes));
   }
   RETURN_IF_ERROR(newest.CheckWhole());
   return store.Settle();

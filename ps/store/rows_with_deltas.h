@@ -7,7 +7,6 @@
 // Threads: as RowStore.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "ps/store/delta_file.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/opening_progress.h"
 #include "ps/store/row_store.h"
 
 namespace rowhouse {
@@ -24,15 +24,18 @@ Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> del
 
 // The rows that lie in <directory>/rows, and those of the delta files that `state` names.
 // `options.path` and `options.expected_stamp` are filled in. With delta files, kInternal unless
-// options.read_only: they are put into the store first (PutDeltas).
+// options.read_only: they are put into the store first (PutDeltas). `progress`, which may be null,
+// counts the delta files and rows that are read and sorted; once it is stopped, so is this.
 Result<std::unique_ptr<RowStore>> OpenRowsOf(const std::string& directory,
                                              const DirectoryState& state, const std::string& store,
-                                             RowStoreOptions options);
+                                             RowStoreOptions options,
+                                             OpeningProgress* progress = nullptr);
 
 // Puts the newest record of each row of the delta files into `store`, unless that has one of the
-// same LSN or a later one, and syncs. `advance` is called with the bytes of each some thousand
-// rows; its error ends the call.
+// same LSN or a later one, and syncs. `progress` counts as above, and the bytes that are put. Where
+// the store cannot keep up, a Put is tried again until `progress` is stopped; kResourceExhausted
+// for a full disk.
 Status PutDeltas(const std::string& directory, std::span<const SavedDelta> deltas, RowStore& store,
-                 const std::function<Status(uint64_t)>& advance);
+                 OpeningProgress& progress);
 
 }  // namespace rowhouse
