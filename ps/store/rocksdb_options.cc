@@ -85,7 +85,8 @@ rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environmen
   // On disk, beside one copy of each row, are files of level 0, the level between, and a
   // compaction's outputs. Each is limited to about the size of the memtables.
   family.max_bytes_for_level_base = memtables;
-  const RowFileSizes sizes = RowFileSizes::Of(0);  // They grow with the store.
+  // They grow with the store.
+  const RowFileSizes sizes = RowFileSizes::Of(0, environment.options().min_file_bytes);
   family.target_file_size_base = sizes.file_bytes;
   family.max_compaction_bytes = sizes.compaction_bytes;
   family.level0_stop_writes_trigger = 6;
@@ -122,9 +123,10 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
   return options;
 }
 
-RowFileSizes RowFileSizes::Of(uint64_t store_bytes) {
-  constexpr uint64_t kMinBytes = 8 * kMiB, kMaxBytes = 256 * kMiB, kFiles = 128;
-  const uint64_t bytes = std::clamp(std::bit_floor(store_bytes / kFiles), kMinBytes, kMaxBytes);
+RowFileSizes RowFileSizes::Of(uint64_t store_bytes, uint64_t min_file_bytes) {
+  constexpr uint64_t kMaxBytes = 256 * kMiB, kFiles = 128;
+  const uint64_t bytes =
+      std::clamp(std::bit_floor(store_bytes / kFiles), min_file_bytes, kMaxBytes);
   return {.file_bytes = bytes, .compaction_bytes = 8 * bytes};
 }
 

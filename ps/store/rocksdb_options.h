@@ -27,7 +27,8 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment, const
 struct RowFileSizes {
   uint64_t file_bytes = 0;        // about, of the largest
   uint64_t compaction_bytes = 0;  // at most, of one compaction
-  static RowFileSizes Of(uint64_t store_bytes);
+  // `min_file_bytes`: StoreEnvironmentOptions has it.
+  static RowFileSizes Of(uint64_t store_bytes, uint64_t min_file_bytes);
 };
 
 // How many flushes and compactions are due in the column family, plus how many are under way in the

@@ -36,6 +36,9 @@ struct StoreEnvironmentOptions {
   // Table files that all stores together keep open, each at least 16; 0: half of the limit of the
   // process's descriptors, which is raised first. The rest is for peers.
   int max_open_files = 0;
+  // Of a store's files once they are compacted, about; beyond 128 files they become larger. Tests
+  // make it small.
+  uint64_t min_file_bytes = uint64_t{8} << 20;
   // Whether rows may be looked up that are not stored: then the last level has filters, too.
   bool looks_up_missing_rows = false;
   // Of the last level, which holds nine tenths of the rows: "none" or "zstd". zstd gains little on

@@ -1,6 +1,8 @@
 // How stores are set up: sizes of files, their share of descriptors, filters.
 #include "ps/store/rocksdb_options.h"
 
+#include <rocksdb/env.h>
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -17,15 +19,38 @@ constexpr StoreSlice kFilteredSlice{.table = TableId{1}, .first_column = 0, .rec
 
 TEST(RowFileSizes, StoresOfAnySizeHaveSomeHundredsOfFiles) {
   constexpr uint64_t kMiB = uint64_t{1} << 20;
-  EXPECT_EQ(RowFileSizes::Of(0).file_bytes, 8 * kMiB);
-  EXPECT_EQ(RowFileSizes::Of(1024 * kMiB).file_bytes, 8 * kMiB);
+  EXPECT_EQ(RowFileSizes::Of(0, 8 * kMiB).file_bytes, 8 * kMiB);
+  EXPECT_EQ(RowFileSizes::Of(1024 * kMiB, 8 * kMiB).file_bytes, 8 * kMiB);
   for (const uint64_t bytes : {10'000'000'000, 24'000'000'000, 60'000'000'000}) {
-    const RowFileSizes sizes = RowFileSizes::Of(bytes);
+    const RowFileSizes sizes = RowFileSizes::Of(bytes, 8 * kMiB);
     EXPECT_GE(sizes.file_bytes, 64 * kMiB);
     EXPECT_LE(bytes / sizes.file_bytes, 256u);
     EXPECT_LE(sizes.compaction_bytes, bytes / 16);
   }
-  EXPECT_EQ(RowFileSizes::Of(UINT64_MAX).file_bytes, 256 * kMiB);
+  EXPECT_EQ(RowFileSizes::Of(UINT64_MAX, 8 * kMiB).file_bytes, 256 * kMiB);
+}
+
+// A store of which nothing was written since it was opened, as `ckpt compact` has it.
+TEST(RocksDbOptions, CompactedFilesFitTheSizeOfTheStore) {
+  TempDir dir;
+  // Hundreds of files, each of which would be synced.
+  const std::unique_ptr<rocksdb::Env> in_memory(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const StoreEnvironmentOptions options = {
+      .memtable_bytes = 8 << 20, .min_file_bytes = 16 << 10, .files = in_memory.get()};
+  const auto open = [&] {
+    return RowStores()
+        .Make("rocksdb",
+              {.path = dir / "rows", .environment = std::make_shared<StoreEnvironment>(options)})
+        .value();
+  };
+  std::vector<RowId> rows;
+  for (uint64_t i = 0; i < 40'000; ++i) rows.push_back(RowId{i});
+  std::vector<std::byte> records(rows.size() * kFilteredSlice.record_bytes);  // 10 MB
+  ASSERT_OK(open()->Put(kFilteredSlice, rows, records));
+  const auto store = open();
+  ASSERT_OK(store->Compact());
+  ASSERT_EQ(store->levels().size(), 1u);
+  EXPECT_LE(store->levels()[0].files, 200u);  // of 64 kB
 }
 
 TEST(StoreEnvironment, StoresShareTheOpenFiles) {

@@ -84,6 +84,7 @@ class RocksDbStore final : public RowStore {
     if (environment_ == nullptr) {
       environment_ = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{});
     }
+    file_bytes_ = environment_->options().min_file_bytes;
     slots_.resize(environment_->reads().threads());
   }
   // Files change again.
@@ -106,7 +107,7 @@ class RocksDbStore final : public RowStore {
   Status WriteOrGiveUp(rocksdb::WriteBatch* batch);
   Status MakeRoom();
   void LogCounters() const;
-  // Files grow with the store.
+  // Files grow with the store. To be called before compactions may begin.
   void FitFileSizes();
   // Translates the status of a write or flush.
   Status Written(const rocksdb::Status& status, std::string_view what);
@@ -129,7 +130,7 @@ class RocksDbStore final : public RowStore {
   std::atomic<uint64_t> stalls_ = 0;
   std::atomic<uint64_t> stall_ms_ = 0;
   std::atomic<uint64_t> memtable_bytes_ = 0;  // the most so far
-  uint64_t file_bytes_ = RowFileSizes::Of(0).file_bytes;
+  uint64_t file_bytes_ = 0;
   uint64_t next_fit_ = 0;  // FitFileSizes is due once bytes_written_ reaches it
 
   // When to try a full disk again; unset: it is not full.
@@ -281,6 +282,7 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
                          std::span<const std::byte> records) {
   CHECK(!read_only_) << "Put to a store opened for reading";
   CHECK_EQ(records.size(), rows.size() * slice.record_bytes);
+  if (bytes_written_ >= next_fit_) FitFileSizes();
   Unsettle();
   batch_.Clear();
   // In key order, so that each goes into the memtable next to the one before.
@@ -297,7 +299,6 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
                    rocksdb::Slice(record, slice.record_bytes));
     if (!added.ok()) return Translate(added, path_, "put");
   }
-  if (bytes_written_ >= next_fit_) FitFileSizes();
   RETURN_IF_ERROR(WriteOrGiveUp(&batch_));
   const uint64_t in_memory = rows_->Property(Properties::kCurSizeAllMemTables);
   if (in_memory > memtable_bytes_) memtable_bytes_ = in_memory;
@@ -309,7 +310,8 @@ Status RocksDbStore::Put(const StoreSlice& slice, std::span<const RowId> rows,
 void RocksDbStore::FitFileSizes() {
   constexpr uint64_t kFitBytes = uint64_t{64} << 20;
   next_fit_ = bytes_written_ + kFitBytes;
-  const RowFileSizes sizes = RowFileSizes::Of(rows_->Property(Properties::kLiveSstFilesSize));
+  const RowFileSizes sizes = RowFileSizes::Of(rows_->Property(Properties::kLiveSstFilesSize),
+                                              environment_->options().min_file_bytes);
   if (sizes.file_bytes == file_bytes_) return;
   file_bytes_ = sizes.file_bytes;
   const rocksdb::Status set = rows_->db().SetOptions(
@@ -454,6 +456,7 @@ uint64_t RocksDbStore::bytes_in_memory() const {
 
 Status RocksDbStore::Compact() {
   CHECK(!read_only_) << "Compact of a store opened for reading";
+  FitFileSizes();
   Unsettle();
   RETURN_IF_ERROR(Sync());
   rocksdb::CompactRangeOptions options;
