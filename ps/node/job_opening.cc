@@ -72,10 +72,8 @@ Result<OpenedShards> JobOpening::Take() {
   return std::move(opened_);
 }
 
-std::shared_ptr<StoreEnvironment> JobOpening::MakeEnvironment(
-    const NodeBudgets& budgets, const std::vector<std::unique_ptr<Shard>>& shards) const {
-  const bool guesses =
-      std::ranges::any_of(shards, [](const auto& shard) { return shard->guesses_written_rows(); });
+std::shared_ptr<StoreEnvironment> JobOpening::MakeEnvironment(const NodeBudgets& budgets,
+                                                              bool guesses) const {
   if (environment_ && environment_->options().stores == job_.shards_per_node &&
       environment_->options().looks_up_missing_rows == guesses) {
     return environment_;
@@ -154,6 +152,16 @@ Status JobOpening::MoveRows(const std::shared_ptr<StoreEnvironment>& environment
   return OnceNotInUse([&] { return RouteRows(options, job_, moved); });
 }
 
+// Of a save that was made with a smaller cache: a set that guesses stays one in a larger cache.
+bool JobOpening::DoSavedRowsGuess() const {
+  if (!job_.is_load || !options_.node.has_files()) return false;
+  const ShardOpeningOptions options = OpeningOptions(nullptr);
+  for (uint32_t k = 0; k < job_.shards_per_node; ++k) {
+    if (GuessesSavedRows(options, job_, IdOf(k))) return true;
+  }
+  return false;
+}
+
 Result<JobOpening::Rows> JobOpening::OpenRowsOf(
     uint32_t k, Shard* shard, const std::shared_ptr<StoreEnvironment>& environment) {
   const ShardId id = IdOf(k);
@@ -205,8 +213,6 @@ Result<OpenedShards> JobOpening::Open() {
   const NodeBudgets budgets = BudgetsOf(size);
   // Errors in the tables are found before a directory is claimed.
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Shard>> shards, MakeShards(budgets));
-  OpenedShards opened{
-      .environment = MakeEnvironment(budgets, shards), .runners = {}, .endpoints = {}};
   std::vector<CacheLedger::Shard> accounts;
   for (const std::unique_ptr<Shard>& shard : shards) {
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
@@ -214,7 +220,12 @@ Result<OpenedShards> JobOpening::Open() {
   // A cache that shrinks is written first, and steps wait for that.
   const uint64_t most_moved_at_once = budgets.cache / 8;
   const auto ledger = std::make_shared<CacheLedger>(budgets.cache, accounts, most_moved_at_once);
+  const bool guesses =
+      std::ranges::any_of(shards, [](const auto& shard) { return shard->guesses_written_rows(); });
+  OpenedShards opened{
+      .environment = MakeEnvironment(budgets, guesses), .runners = {}, .endpoints = {}};
   RETURN_IF_ERROR(MoveRows(opened.environment));
+  if (DoSavedRowsGuess()) opened.environment = MakeEnvironment(budgets, true);
   ASSIGN_OR_RETURN(std::vector<Rows> rows, OpenRows(shards, opened.environment));
   for (uint32_t k = 0; k < per_node; ++k) {
     const std::string directory = rows[k].store->directory();

@@ -62,8 +62,9 @@ class JobOpening {
   };
 
   Result<OpenedShards> Open();
-  std::shared_ptr<StoreEnvironment> MakeEnvironment(
-      const NodeBudgets& budgets, const std::vector<std::unique_ptr<Shard>>& shards) const;
+  // `guesses`: whether rows are looked up that are not stored.
+  std::shared_ptr<StoreEnvironment> MakeEnvironment(const NodeBudgets& budgets, bool guesses) const;
+  bool DoSavedRowsGuess() const;
   Result<std::vector<std::unique_ptr<Shard>>> MakeShards(const NodeBudgets& budgets) const;
   ShardOpeningOptions OpeningOptions(const std::shared_ptr<StoreEnvironment>& environment) const;
   Status MoveRows(const std::shared_ptr<StoreEnvironment>& environment);

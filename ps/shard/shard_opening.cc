@@ -11,6 +11,7 @@
 #include "ps/store/directory_state.h"
 #include "ps/store/in_use.h"
 #include "ps/store/replaced_rows.h"
+#include "ps/store/written_rows_file.h"
 
 namespace rowhouse {
 namespace {
@@ -68,6 +69,12 @@ class Opening {
     if (!job_.load.checkpoint.empty()) return CheckPart(here, saved->checksum).ok();
     const Result<DirectoryState> state = ReadState(here);
     return state.ok() && !saved->stamp.empty() && state.value().stamp == saved->stamp;
+  }
+
+  bool GuessesSavedRows() const {
+    const std::string directory = IsWhereItWasSaved() ? SavedHere() : directory_;
+    const Result<DirectoryState> state = ReadState(directory);
+    return state.ok() && GuessesWrittenRows(directory + kWrittenRowsFile, state.value().stamp);
   }
 
  private:
@@ -242,6 +249,10 @@ std::string RowsDirectory(const std::string& shard_directory) { return shard_dir
 
 bool IsWhereItWasSaved(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard) {
   return Opening(options, job, shard).IsWhereItWasSaved();
+}
+
+bool GuessesSavedRows(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard) {
+  return Opening(options, job, shard).GuessesSavedRows();
 }
 
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,

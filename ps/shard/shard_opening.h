@@ -45,6 +45,10 @@ std::string RowsDirectory(const std::string& shard_directory);
 // that was copied or moved. Others are routed (routed_rows.h). Requires job.is_load.
 bool IsWhereItWasSaved(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard);
 
+// Whether the set of written rows that is kept beside the shard's saved rows is not exact. Requires
+// job.is_load, and that rows that are routed lie in the shard's directory.
+bool GuessesSavedRows(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard);
+
 // Waits ten seconds for another process that has the rows open; then kUsage.
 Result<std::unique_ptr<ShardStore>> OpenShardStore(const ShardOpeningOptions& options,
                                                    const JobSpec& job, ShardId shard);

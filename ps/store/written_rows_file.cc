@@ -191,6 +191,18 @@ Status LoadWrittenRows(const std::string& path, const std::string& stamp,
   return OkStatus();
 }
 
+bool GuessesWrittenRows(const std::string& path, const std::string& stamp) {
+  Reader file(path);
+  FileHead head{};
+  if (!file.Open(stamp, &head).ok()) return false;
+  for (uint64_t i = 0; i < head.sets; ++i) {
+    SetHead set{};
+    if (!file.Read(std::as_writable_bytes(std::span(&set, 1))).ok()) return false;
+    if (set.is_exact == 0) return true;
+  }
+  return false;
+}
+
 Status RestampWrittenRows(const std::string& path, const std::string& from, const std::string& to) {
   CHECK(!to.empty());
   FileHead head{};

@@ -52,6 +52,10 @@ Status SaveWrittenRows(const std::string& path, const std::string& stamp,
 Status LoadWrittenRows(const std::string& path, const std::string& stamp,
                        std::span<const WrittenSlice> slices);
 
+// Whether the file is of rows with this stamp and has a set that is not exact, which one that is
+// filled from it is not either. Reads the heads of its sets only.
+bool GuessesWrittenRows(const std::string& path, const std::string& stamp);
+
 // Gives the file another stamp: of a store whose files were rewritten, with the same rows. kUsage
 // if its stamp was not `from`; other errors as above.
 Status RestampWrittenRows(const std::string& path, const std::string& from, const std::string& to);
