@@ -121,7 +121,8 @@ class Routing {
     for (const SavedShard& saved : job_.load.shards)
       RETURN_IF_ERROR(CheckIsElsewhere(saved, shards));
     for (const SavedShard& saved : job_.load.shards) {
-      RETURN_IF_ERROR(CheckSource(options_, job_, saved));
+      ASSIGN_OR_RETURN(SavedShard source, FindSource(options_, job_, saved));
+      sources_.push_back(std::move(source));
     }
     const std::string move =
         fmt::format("{} {} {}", job_.model_id, job_.plan.digest(), sources_digest_);
@@ -228,8 +229,8 @@ class Routing {
 
   Status Link(const std::vector<ShardId>& shards) const {
     for (const ShardId shard : shards) {
-      const auto saved = std::ranges::find(job_.load.shards, shard, &SavedShard::shard);
-      if (saved == job_.load.shards.end()) {
+      const auto saved = std::ranges::find(sources_, shard, &SavedShard::shard);
+      if (saved == sources_.end()) {
         return CorruptionError("the manifest lists no rows of shard {}", Raw(shard));
       }
       // The rows must not change meanwhile.
@@ -260,7 +261,7 @@ class Routing {
     const auto begin = std::chrono::steady_clock::now();
     std::vector<std::unique_ptr<RowStore>> sources, stores;
     std::vector<const RowStore*> read;
-    for (const SavedShard& saved : job_.load.shards) {
+    for (const SavedShard& saved : sources_) {
       ASSIGN_OR_RETURN(auto source, OpenSavedRows(options_, saved.directory, /*read_only=*/true));
       read.push_back(source.get());
       sources.push_back(std::move(source));
@@ -293,14 +294,15 @@ class Routing {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     VLOG(1) << fmt::format("rows routed anew shards={} records={} bytes={} from={} seconds={:.1f}",
-                           shards.size(), moved.records_read, moved.bytes_read,
-                           job_.load.shards.size(), took.count());
+                           shards.size(), moved.records_read, moved.bytes_read, sources_.size(),
+                           took.count());
     return OkStatus();
   }
 
   const ShardOpeningOptions& options_;
   const JobSpec& job_;
   const std::string sources_digest_;
+  std::vector<SavedShard> sources_;  // job.load.shards where their rows lie
 };
 
 }  // namespace

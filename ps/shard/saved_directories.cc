@@ -5,6 +5,7 @@
 
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/replaced_rows.h"
 #include "ps/store/rows_with_deltas.h"
 
 namespace rowhouse {
@@ -29,6 +30,13 @@ Status WithCure(const Status& status, const std::string& directory) {
                     "--load: {}. Put {} back as it was when the model was saved, or train anew "
                     "with --overwrite",
                     status.message(), directory);
+}
+
+Status CheckRowsNotInUse(const ShardOpeningOptions& options, const std::string& directory) {
+  RowStoreOptions looks = SavedRowsOptions(options, /*read_only=*/true);
+  looks.path = RowsDirectory(directory);
+  const Status opened = RowStores().Make(options.store, looks).status();
+  return opened.code() == StatusCode::kUsage ? opened : OkStatus();
 }
 
 Status CheckSavedRows(const LoadSpec& load, ShardId shard, const std::string& directory) {
@@ -69,8 +77,11 @@ Result<std::unique_ptr<RowStore>> OpenSavedRows(const ShardOpeningOptions& optio
   return rows;
 }
 
-Status CheckSource(const ShardOpeningOptions& options, const JobSpec& job,
-                   const SavedShard& saved) {
+Result<SavedShard> FindSource(const ShardOpeningOptions& options, const JobSpec& job,
+                              SavedShard saved) {
+  const std::string rows = FindRows(saved.directory, job.model_id, saved.shard);
+  if (rows != saved.directory) RETURN_IF_ERROR(CheckRowsNotInUse(options, saved.directory));
+  saved.directory = rows;
   RETURN_IF_ERROR(options.readable.Check(saved.directory)
                       .Annotate("--load under another plan or row directory"));
   if (!job.load.checkpoint.empty()) {
@@ -90,7 +101,8 @@ Status CheckSource(const ShardOpeningOptions& options, const JobSpec& job,
                       saved.directory, Raw(found.value().shard), found.value().model,
                       Raw(saved.shard), job.model_id);
   }
-  return CheckSavedRows(job.load, saved.shard, saved.directory);
+  RETURN_IF_ERROR(CheckSavedRows(job.load, saved.shard, saved.directory));
+  return saved;
 }
 
 }  // namespace rowhouse

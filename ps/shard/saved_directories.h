@@ -21,6 +21,9 @@ Status RemoveDirectory(const std::string& directory);
 // The operator can only put back what is missing or damaged.
 Status WithCure(const Status& status, const std::string& directory);
 
+// kUsage if another process has the rows of `directory` open. Changes nothing.
+Status CheckRowsNotInUse(const ShardOpeningOptions& options, const std::string& directory);
+
 // OK if the rows in `directory` are those of this shard that the manifest names.
 Status CheckSavedRows(const LoadSpec& load, ShardId shard, const std::string& directory);
 
@@ -31,7 +34,10 @@ RowStoreOptions SavedRowsOptions(const ShardOpeningOptions& options, bool read_o
 Result<std::unique_ptr<RowStore>> OpenSavedRows(const ShardOpeningOptions& options,
                                                 const std::string& directory, bool read_only);
 
-// OK if this node can copy the rows of one of job.load.shards.
-Status CheckSource(const ShardOpeningOptions& options, const JobSpec& job, const SavedShard& saved);
+// One of job.load.shards, with the directory that its rows are in now: a run with --overwrite that
+// was killed may have set them aside (ps/store/replaced_rows.h). An error if this node cannot copy
+// them; kUsage if that run goes on.
+Result<SavedShard> FindSource(const ShardOpeningOptions& options, const JobSpec& job,
+                              SavedShard saved);
 
 }  // namespace rowhouse

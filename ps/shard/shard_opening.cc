@@ -115,7 +115,7 @@ class Opening {
     const bool has_rows =
         state.status().code() != StatusCode::kNotFound || HoldsRowFiles(RowsDirectory(directory_));
     if (!job_.overwrite && has_rows) {
-      RETURN_IF_ERROR(CheckNotInUse());
+      RETURN_IF_ERROR(CheckRowsNotInUse(options_, directory_));
       if (state.ok() && state.value().is_clean) {
         return UsageError(
             "{} holds rows of model {}, saved after {} steps; go on from them with --load and the "
@@ -132,17 +132,6 @@ class Opening {
     const Status in_use = OpenRows(directory_).status();
     if (in_use.code() == StatusCode::kUsage) return in_use;
     return has_rows ? SetAsideRows(directory_) : RemoveDirectory(directory_);
-  }
-
-  // kUsage if a process has the rows open. Changes nothing.
-  Status CheckNotInUse() const {
-    const Status opened = RowStores()
-                              .Make(options_.store, {.path = RowsDirectory(directory_),
-                                                     .read_only = true,
-                                                     .environment = options_.environment,
-                                                     .own = options_.store_own})
-                              .status();
-    return opened.code() == StatusCode::kUsage ? opened : OkStatus();
   }
 
   // A run with --overwrite was killed: if it had not changed a row, the old rows are put back, else
@@ -198,7 +187,7 @@ class Opening {
       if (!owner.ok()) return owner.status().Annotate("--load, where the rows were");
       // Rows of another model are those that this one replaced by --overwrite: a run that replaces
       // rows deletes all parts beside them.
-      RETURN_IF_ERROR(CheckNotInUse());
+      RETURN_IF_ERROR(CheckRowsNotInUse(options_, directory_));
     }
     RETURN_IF_ERROR(RemoveDirectory(CopyOf(directory_)));
     RETURN_IF_ERROR(CopyPart(part, CopyOf(directory_)));

@@ -36,6 +36,13 @@ Status Move(const std::string& from, const std::string& to) {
 
 bool HasReplacedRows(const std::string& directory) { return Exists(AsideOf(directory)); }
 
+std::string FindRows(const std::string& directory, const std::string& model, ShardId shard) {
+  const Result<DirectoryOwner> aside = ReadOwner(AsideOf(directory));
+  const bool are_aside = aside.ok() && aside.value().model == model && aside.value().shard == shard;
+  const bool are_replaced = ReadState(directory).status().code() != StatusCode::kNotFound;
+  return are_aside && !are_replaced ? AsideOf(directory) : directory;
+}
+
 Status SetAsideRows(const std::string& directory) {
   RETURN_IF_ERROR(Move(directory, AsideOf(directory)));
   KillPoint("replaced.set_aside");

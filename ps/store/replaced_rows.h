@@ -18,11 +18,17 @@
 #include <string>
 
 #include "common/status.h"
+#include "common/types.h"
 
 namespace rowhouse {
 
 // Whether rows were set aside from `directory`, a shard's.
 bool HasReplacedRows(const std::string& directory);
+
+// Where the rows of this model and shard lie that belong in `directory`: beside it, if they were
+// set aside and no row of the run that replaces them was changed, else there, if anywhere. That run
+// may still go on.
+std::string FindRows(const std::string& directory, const std::string& model, ShardId shard);
 
 // Moves what lies in `directory` aside. Requires that nobody has it open.
 Status SetAsideRows(const std::string& directory);

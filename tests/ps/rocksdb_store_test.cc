@@ -1,8 +1,6 @@
 // What only the store "rocksdb" can do wrong: crash, stall, run out of disk, meet strange bytes.
-#include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -15,6 +13,7 @@
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "tests/testing/busy_flush_threads.h"
+#include "tests/testing/locked_file.h"
 #include "tests/testing/small_disk.h"
 #include "tests/testing/testing.h"
 
@@ -123,30 +122,9 @@ TEST(RocksDbStore, ADatabaseOfSomebodyElseIsNotTouched) {
 TEST(RocksDbStore, ALockHeldByAnotherProcessIsToldAsSuch) {
   TempDir dir;
   Open(dir / "rows").reset();
-  // A lock of another open file description would be ours still: fcntl locks belong to processes.
-  int ready[2], done[2];
-  ASSERT_EQ(pipe(ready), 0);
-  ASSERT_EQ(pipe(done), 0);
-  const std::string lock_path = dir / "rows/LOCK";
-  const pid_t child = fork();
-  if (child == 0) {
-    const int fd = open(lock_path.c_str(), O_RDWR);
-    struct flock lock = {};
-    lock.l_type = F_WRLCK;
-    char byte = fcntl(fd, F_SETLK, &lock) == 0 ? 'y' : 'n';
-    (void)!write(ready[1], &byte, 1);
-    close(done[1]);
-    (void)!read(done[0], &byte, 1);
-    _exit(0);
-  }
-  char locked = '?';
-  ASSERT_EQ(read(ready[0], &locked, 1), 1);
+  const LockedByAnotherProcess lock(dir / "rows/LOCK");
   const Status status = TryOpen(dir / "rows").status();
   const Status reading = TryOpen(dir / "rows", /*read_only=*/true).status();
-  close(done[1]);
-  waitpid(child, nullptr, 0);
-  for (const int fd : {ready[0], ready[1], done[0]}) close(fd);
-  ASSERT_EQ(locked, 'y');
   EXPECT_EQ(status.code(), StatusCode::kUsage);
   EXPECT_THAT(status.message(), HasSubstr("row directory " + (dir / "rows") +
                                           " is in use by another process (its LOCK is held); "));

@@ -2,8 +2,10 @@
 #include <filesystem>
 
 #include "common/durable_file.h"
+#include "ps/shard/routed_rows.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
+#include "tests/testing/locked_file.h"
 #include "tests/testing/shard_opening.h"
 
 namespace rowhouse {
@@ -90,6 +92,55 @@ TEST_F(ReplacedRows, OfARunThatWasKilledAfterItsFirstRowGo) {
   std::filesystem::copy(shard_, shard_ + ".replaced", std::filesystem::copy_options::recursive);
   EXPECT_TRUE(CanBeLoaded());
   EXPECT_FALSE(std::filesystem::exists(shard_ + ".replaced"));
+}
+
+// So are they read, and stay, where a run goes on in another row directory, or under another plan.
+TEST_F(ReplacedRows, OfARunThatWasKilledBeforeItsFirstRowCanBeMoved) {
+  const JobSpec same = Loading(Job(1), Job(1), "rows", 5),
+                other = Loading(Job(2), Job(1), "rows", 5);
+  std::string digest, moved;
+  uint64_t rows = 0;
+  digest = Digest(*Open(same, 0, "rows").value(), &rows);
+  const auto digest_of_move = [&](const std::string& name) {
+    auto store = Open(same, 0, name);
+    EXPECT_OK(store);
+    return store.ok() ? Digest(*store.value(), &rows) : "";
+  };
+  std::filesystem::rename(shard_, shard_ + ".replaced");
+  EXPECT_EQ(digest_of_move("second"), digest) << "killed between the two renames";
+  ASSERT_OK(MakeDirectoryDurably(shard_));
+  ASSERT_OK(WriteOwner(shard_, {.model = "model-b", .shard = ShardId{0}, .shards = 1}));
+  EXPECT_EQ(digest_of_move("third"), digest) << "killed after it claimed the directory";
+  uint64_t halves = 0;
+  for (const uint32_t shard : {0, 1}) {
+    auto store = Open(other, shard, "fourth");
+    ASSERT_OK(store);
+    Digest(*store.value(), &rows);
+    halves += rows;
+  }
+  EXPECT_EQ(halves, kRows);
+  EXPECT_EQ(OwnerOf(), "model-b");
+  EXPECT_TRUE(std::filesystem::exists(shard_ + ".replaced"));
+}
+
+TEST_F(ReplacedRows, OfARunThatChangedRowsOrGoesOnAreNotMoved) {
+  const JobSpec loading = Loading(Job(1), Job(1), "rows", 5);
+  std::filesystem::rename(shard_, shard_ + ".replaced");
+  replacing_.overwrite = false;
+  Open(replacing_, 0, "fresh").value().reset();
+  std::filesystem::rename(ShardDirectory(dir_ / "fresh", ShardId{0}), shard_);
+  {
+    LockedByAnotherProcess running(shard_ + "/rows/LOCK");
+    const ShardOpeningOptions options{
+        .store = "rocksdb", .row_dir = dir_ / "other", .host = "here"};
+    EXPECT_THAT(RouteRows(options, loading, {ShardId{0}}).message(),
+                testing::HasSubstr("in use by another process"));
+  }
+  ASSERT_OK(WriteState(shard_, {.is_clean = false, .step = 0}));
+  EXPECT_EQ(Open(loading, 0, "other").status().message(),
+            fmt::format("--load: {} holds shard 0 of model model-b, not shard 0 of model model-a",
+                        shard_));
+  EXPECT_TRUE(std::filesystem::exists(shard_ + ".replaced"));
 }
 
 TEST_F(ReplacedRows, OfARunThatGoesOnStay) {
