@@ -1,6 +1,7 @@
 #include "launch/model/last_save.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -19,12 +20,40 @@ namespace fs = std::filesystem;
 
 fs::path CheckpointsIn(const std::string& model_dir) { return fs::path(model_dir) / "checkpoints"; }
 
+// Tells now and then how much of a checkpoint's delta files was read, which may be as much as all
+// rows that are in memory.
+class DeltaReading {
+ public:
+  explicit DeltaReading(const std::string& checkpoint) : checkpoint_(checkpoint) {}
+
+  void Count(uint64_t bytes) {
+    bytes_ += bytes;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + std::chrono::seconds(10);
+    LOG(INFO) << CleanText(
+        fmt::format("compares the delta files of {} with their digests, {:.1f} "
+                    "GB so far",
+                    checkpoint_, static_cast<double>(bytes_) / 1e9));
+  }
+
+ private:
+  const std::string& checkpoint_;
+  uint64_t bytes_ = 0;
+  // Short readings say nothing.
+  std::chrono::steady_clock::time_point next_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(2);
+};
+
 // OK if the part is whole, or lies on another host.
-Status CheckPartOf(const SavedShard& saved, const std::string& host) {
+Status CheckPartOf(const SavedShard& saved, const std::string& host, DeltaReading& reading) {
   Status status = CheckPart(saved.directory, saved.checksum);
   if (status.ok()) {
     ASSIGN_OR_RETURN(const DirectoryState state, ReadState(saved.directory));
-    status = CheckDeltas(saved.directory, state.deltas);
+    status = CheckDeltas(saved.directory, state.deltas, [&](uint64_t bytes) {
+      reading.Count(bytes);
+      return OkStatus();
+    });
   }
   if (status.ok() || status.code() == StatusCode::kCorruption) return status;
   return saved.host == host ? status.Annotate("its part is missing") : OkStatus();
@@ -45,8 +74,10 @@ Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
   if (save.manifest.steps != steps) {
     return CorruptionError("its manifest is of step {}", save.manifest.steps);
   }
+  DeltaReading reading(save.directory);
   for (const SavedShard& saved : save.manifest.shards) {
-    RETURN_IF_ERROR(CheckPartOf(saved, host).Annotate(fmt::format("shard {}", Raw(saved.shard))));
+    RETURN_IF_ERROR(
+        CheckPartOf(saved, host, reading).Annotate(fmt::format("shard {}", Raw(saved.shard))));
   }
   RETURN_IF_ERROR(CheckModelFiles(save.directory, save.manifest));
   return save;

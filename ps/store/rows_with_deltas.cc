@@ -307,10 +307,11 @@ Status PutOnceItKeepsUp(RowStore& store, const StoreWrite& write, OpeningProgres
 
 }  // namespace
 
-Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> deltas) {
+Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> deltas,
+                   const std::function<Status(uint64_t)>& advance) {
   for (const SavedDelta& delta : deltas) {
-    RETURN_IF_ERROR(
-        CheckFile(DeltaPath(directory, delta.steps), delta.file.bytes, delta.file.xxh3_128));
+    RETURN_IF_ERROR(CheckFile(DeltaPath(directory, delta.steps), delta.file.bytes,
+                              delta.file.xxh3_128, advance));
   }
   return OkStatus();
 }

@@ -7,6 +7,7 @@
 // Threads: as RowStore.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,8 +20,9 @@
 
 namespace rowhouse {
 
-// Compares each file with its size and digest.
-Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> deltas);
+// Compares each file with its size and digest. `advance` as CheckFile (common/digest.h).
+Status CheckDeltas(const std::string& directory, std::span<const SavedDelta> deltas,
+                   const std::function<Status(uint64_t)>& advance = {});
 
 // The rows that lie in <directory>/rows, and those of the delta files that `state` names.
 // `options.path` and `options.expected_stamp` are filled in. With delta files, kInternal unless

@@ -92,5 +92,20 @@ TEST_F(RowsWithDeltasTest, AFileThatIsReadAndSortedIsProgress) {
   EXPECT_EQ(open().code(), StatusCode::kUnavailable);
 }
 
+TEST_F(RowsWithDeltasTest, WhoChecksTheFilesIsToldOfEachByte) {
+  uint64_t read = 0, pieces = 0;
+  ASSERT_OK(CheckDeltas(dir_.path(), deltas_, [&](uint64_t bytes) {
+    read += bytes;
+    ++pieces;
+    return OkStatus();
+  }));
+  EXPECT_EQ(read, deltas_[0].file.bytes);
+  EXPECT_GT(pieces, 1u);
+  const Status ended = CheckDeltas(dir_.path(), deltas_, [](uint64_t) {
+    return MakeStatus(StatusCode::kUnavailable, "enough");
+  });
+  EXPECT_EQ(ended.message(), "enough");
+}
+
 }  // namespace
 }  // namespace rowhouse
