@@ -26,8 +26,8 @@ std::optional<SaveEvery> ReadSaveEvery(const std::string& text) {
   const std::optional<uint64_t> number = ReadWhole(text.substr(0, digits));
   const auto unit = std::ranges::find(kSaveUnits, text.substr(digits),
                                       [](const SaveUnit& one) { return std::string(one.name); });
-  constexpr uint64_t kMax = uint64_t{1} << 40;
-  if (!number || unit == kSaveUnits.end() || *number > kMax) return std::nullopt;
+  constexpr uint64_t kMax = uint64_t{1} << 40;  // also of bytes, in MiB
+  if (!number || unit == kSaveUnits.end() || *number > kMax / unit->times) return std::nullopt;
   SaveEvery every;
   every.*(unit->value) = *number * unit->times;
   return every;
@@ -48,7 +48,7 @@ std::string SaveEvery::text() const {
 Value<SaveEvery> SaveEveryValue() {
   return MakeValue<SaveEvery>(
       "a number of steps, such as 500, a time, such as 30s, 10min or 2h, or an amount of changed "
-      "rows, such as 500MB or 2GB",
+      "rows, such as 500MB or 2GB, at most 1048576TB",
       ReadSaveEvery, [](const SaveEvery& every) { return every.text(); });
 }
 

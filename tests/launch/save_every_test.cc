@@ -17,7 +17,7 @@ TEST(SaveEveryTest, IsStepsATimeOrAnAmountOfRows) {
 }
 
 TEST(SaveEveryTest, IsPrintedAsItReadsBack) {
-  for (const char* text : {"0", "500", "90s", "10min", "2h", "500MB", "2GB", "1TB"}) {
+  for (const char* text : {"0", "500", "90s", "10min", "2h", "500MB", "2GB", "1TB", "1048576TB"}) {
     EXPECT_EQ(SaveEveryValue().read(text).value().text(), text);
   }
   EXPECT_EQ(SaveEveryValue().read("120s").value().text(), "2min");
@@ -25,7 +25,7 @@ TEST(SaveEveryTest, IsPrintedAsItReadsBack) {
 
 TEST(SaveEveryTest, OtherTextsAreRefused) {
   for (const char* text :
-       {"", "min", "-5", "1.5h", "10 min", "10m", "2gb", "99999999999999999999"}) {
+       {"", "min", "-5", "1.5h", "10 min", "10m", "2gb", "99999999999999999999", "16777216TB"}) {
     EXPECT_EQ(SaveEveryValue().read(text).status().code(), StatusCode::kUsage) << text;
   }
 }
