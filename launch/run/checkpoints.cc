@@ -255,19 +255,19 @@ void Checkpoints::StartWriting() {
                       .checksum = part.checksum});
     figures_.last_bytes += part.bytes;
   }
-  pending_->written =
-      std::async(std::launch::async,
-                 [directory = CheckpointDirectory(model_dir_, pending_->steps),
-                  shards = std::move(shards), write_model = pending_->write_model]() -> Status {
-                   std::error_code error;  // A link there would lead elsewhere.
-                   std::filesystem::remove_all(directory + ".tmp", error);
-                   if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
-                   RETURN_IF_ERROR(write_model(directory + ".tmp", shards));
-                   KillPoint("save.before_rename");
-                   RETURN_IF_ERROR(RenameDurably(directory + ".tmp", directory));
-                   KillPoint("save.whole");
-                   return OkStatus();
-                 });
+  pending_->written = std::async(
+      std::launch::async,
+      [directory = CheckpointDirectory(model_dir_, pending_->steps), shards = std::move(shards),
+       write_model = std::move(pending_->write_model)]() -> Status {
+        std::error_code error;  // A link there would lead elsewhere.
+        std::filesystem::remove_all(directory + ".tmp", error);
+        if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
+        RETURN_IF_ERROR(write_model(directory + ".tmp", shards));
+        KillPoint("save.before_rename");
+        RETURN_IF_ERROR(RenameDurably(directory + ".tmp", directory));
+        KillPoint("save.whole");
+        return OkStatus();
+      });
 }
 
 Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64_t steps,

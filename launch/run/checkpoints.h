@@ -73,7 +73,7 @@ class Checkpoints {
  private:
   struct Pending {
     uint64_t steps = 0;
-    WriteModel write_model;
+    WriteModel write_model;       // until `written` has it
     std::future<Status> written;  // of the model's files, once the parts are made
     TimeNs began = 0;
     double seconds = 0.0;  // for which steps stood still so far
