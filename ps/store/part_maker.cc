@@ -1,5 +1,7 @@
 #include "ps/store/part_maker.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -49,7 +51,7 @@ Status PartMaker::FinishDelta(uint64_t steps) {
   return OkStatus();
 }
 
-Status PartMaker::KeepDeltas(std::span<const uint64_t> steps) {
+void PartMaker::KeepDeltas(std::span<const uint64_t> steps) {
   std::erase_if(deltas_,
                 [&](const auto& one) { return std::ranges::count(steps, one.first) == 0; });
   std::vector<std::filesystem::path> others;
@@ -60,13 +62,11 @@ Status PartMaker::KeepDeltas(std::span<const uint64_t> steps) {
         deltas_, [&](const auto& one) { return at->path() == DeltaPath(directory_, one.first); });
     if (!is_kept) others.push_back(at->path());
   }
-  if (error == std::errc::no_such_file_or_directory) return OkStatus();
   for (const std::filesystem::path& other : others) {
     std::filesystem::remove(other, error);
+    LOG_IF(WARNING, error) << other << " is not needed, and cannot be deleted: " << error.message();
     KillPoint("delta.deleted");
   }
-  return error ? StatusFromErrno(error.value(), "delete files in", DeltaDirectory(directory_))
-               : OkStatus();
 }
 
 Result<PartMaker::Part> PartMaker::TryToFinish(const std::string& name, uint64_t steps,
@@ -89,7 +89,7 @@ Result<PartMaker::Part> PartMaker::TryToFinish(const std::string& name, uint64_t
     contents.deltas.push_back({.steps = needed, .file = deltas_.at(needed)});
   }
   ASSIGN_OR_RETURN(part.facts, FinishPart(directory_, name, std::move(contents)));
-  RETURN_IF_ERROR(KeepDeltas(deltas));
+  KeepDeltas(deltas);
   return part;
 }
 

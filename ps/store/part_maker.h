@@ -59,8 +59,9 @@ class PartMaker {
  private:
   std::string unfinished_delta() const;
   Status FinishDelta(uint64_t steps);
-  // Deletes the delta files that are none of these.
-  Status KeepDeltas(std::span<const uint64_t> steps);
+  // Deletes the delta files that are none of these. One that cannot be deleted takes room, and is
+  // tried again with the next part: the part is made, and the save must not fail.
+  void KeepDeltas(std::span<const uint64_t> steps);
   Result<Part> TryToFinish(const std::string& name, uint64_t steps,
                            std::span<const uint64_t> deltas,
                            std::span<const WrittenSlice> written_rows);

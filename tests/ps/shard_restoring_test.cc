@@ -304,5 +304,18 @@ TEST_F(ShardRestoringDeltas, DeltaFilesThatNoPartNeedsAreDeleted) {
   EXPECT_TRUE(std::filesystem::exists(DeltaPath(CheckpointPart(Directory(), "step-8"), 8)));
 }
 
+TEST_F(ShardRestoringDeltas, AFileThatCannotBeDeletedIsInNoSavesWay) {
+  auto store = Open(Restoring7(), 0, "rows");
+  ASSERT_OK(store);
+  AddToDelta(*store.value(), 8, {RowOf(2, 20, 8)});
+  Make(*store.value(), "step-8", 8, {8});
+  std::filesystem::create_directories(DeltaDirectory(Directory()) + "/in the way/of a deletion");
+  AddToDelta(*store.value(), 9, {RowOf(4, 40, 9)});
+  Make(*store.value(), "step-9", 9, {9});
+  AddToDelta(*store.value(), 10, {RowOf(5, 50, 10)});
+  Make(*store.value(), "step-10", 10, {9, 10});
+  EXPECT_FALSE(std::filesystem::exists(DeltaPath(Directory(), 8)));
+}
+
 }  // namespace
 }  // namespace rowhouse
