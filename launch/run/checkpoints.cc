@@ -85,11 +85,12 @@ uint64_t Checkpoints::ChangedBytes() const {
 }
 
 Status Checkpoints::AfterPull(uint64_t step) {
-  // A question costs a round trip to each shard.
+  if (!is_on() || !setup_.options.prints) return OkStatus();
+  // A question costs a round trip to each shard: few are asked of a save that takes long.
   constexpr TimeMs kAskAgainMs = 200;
-  if (!is_on() || !setup_.options.prints || setup_.clock.NowMs() - asked_at_ < kAskAgainMs) {
-    return OkStatus();
-  }
+  const TimeMs now = setup_.clock.NowMs();
+  const TimeMs wait = pending_ ? std::max(kAskAgainMs, (now - begun_at_) / 4) : kAskAgainMs;
+  if (now - asked_at_ < wait) return OkStatus();
   bool is_over = false;
   if (pending_) return GoOn(&is_over);
   if (setup_.settings.output.save_every.megabytes == 0) return OkStatus();

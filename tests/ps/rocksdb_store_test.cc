@@ -445,7 +445,11 @@ TEST(RocksDbStore, ADiskThatIsFullNowAndThenLosesNothing) {
     }
   }
   std::filesystem::remove(ballast);
-  ASSERT_OK(store->Sync());
+  Status synced = store->Sync();
+  for (int tries = 0; synced.code() == StatusCode::kResourceExhausted && tries < 50; ++tries) {
+    synced = store->Sync();  // A busy machine may take longer than the stall limit.
+  }
+  ASSERT_OK(synced);
   EXPECT_GT(refused, 0u);
   store.reset();
   store = Open(dir / "disk/rows", options);
