@@ -66,7 +66,7 @@ struct BenchOptions {
   // Pull and push report where their time went. The value of --profile
   // (launch/profile/run_profiler.h); "": not given.
   std::string profile = "";
-  bool is_long = false;  // whether to run benches that take many minutes
+  bool is_long = false;  // at the size that takes many minutes
   // Expensive fixtures by name, shared by benches of one run. Null: not shared.
   std::shared_ptr<std::map<std::string, std::shared_ptr<void>>> kept = nullptr;
 };

@@ -25,8 +25,8 @@ constexpr VerbFlag kFlags[] = {
      "Also measures hit ratios of caches on this trace of ids: text, a number a line, or any form "
      "that plan --trace reads"},
     {kLongFlag, kBench,
-     "Measures tier_long, too: a table of 10^8 rows; minutes, and 10 GB of disk. With kinds and "
-     "walkthrough: at the size of their originals",
+     "Measures tier_long with a table of 24 GB, not 2: half an hour, and 60 GB of disk. With kinds "
+     "and walkthrough: at the size of their originals",
      true},
     {kOutFlag, kCompare | kPlan | kCkpt | kData | kPredict,
      "What the verb makes. compare: the page, HTML; needed unless --json is given. plan: the plan, "

@@ -139,12 +139,6 @@ TEST(BenchTest, HitRatiosOfATraceAreJudgedByItsShape) {
   EXPECT_TRUE(lru["target"].is_null());
 }
 
-TEST(BenchTest, ALongBenchIsLeftOutUnlessAskedFor) {
-  const TempDir dir;
-  ASSERT_OK(RunBench({"tier_long"}, dir / "bench.json"));
-  EXPECT_EQ(ReadFile(dir / "bench.json").value(), "[]\n");
-}
-
 TEST(BenchTest, ACachedRowTakesEightBytesBesideItsRecord) {
   const TempDir dir;
   ASSERT_OK(RunBench({"tier_cached_row_bytes"}, dir / "bench.json"));
