@@ -39,6 +39,12 @@ void Progress::ClearLine() const {
   if (options_.prints && options_.is_terminal) fmt::print("\r\033[K");
 }
 
+void Progress::Note(const std::string& lines) const {
+  ClearLine();
+  PrintClean("{}", lines);
+  std::fflush(stdout);
+}
+
 void Progress::OnStep(const StepDone& step) {
   if (!options_.prints) return;
   loss_sum_ += step.loss_sum;

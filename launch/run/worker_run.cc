@@ -27,6 +27,7 @@
 #include "worker/client/waiting_for_room.h"
 #include "worker/embedding/worker_rows.h"
 #include "worker/mpi/agreement.h"
+#include "worker/train/slow_peers.h"
 
 namespace rowhouse {
 namespace {
@@ -176,6 +177,7 @@ class WorkerRun {
   Progress progress_;
   const std::unique_ptr<LrPolicy> lr_policy_;
   Trainer trainer_;
+  SlowPeers slow_peers_;
   Checkpoints checkpoints_;
   std::unique_ptr<Restarts> restarts_;  // on the worker that prints, if the run may be restarted
   IdRecording recording_;
@@ -222,6 +224,7 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
                                                         .clock = setup.clock,
                                                         .observer = progress_,
                                                         .stop = setup.stop}),
+      slow_peers_(client_, trainer_.step_clock(), setup.workers),
       checkpoints_(setup, job_,
                    {.client = client_, .dialer = *links_.dialer, .progress = progress_},
                    [this](uint64_t steps) { return TakeModel(steps, ""); }),
@@ -232,8 +235,11 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
                  .dialer = *links_.dialer,
                  .workers = setup.workers,
                  .clock = setup.clock}) {
-  trainer_.set_after_step([this](uint64_t steps, bool* is_agreed) {
+  trainer_.set_after_step([this](uint64_t steps, bool* is_agreed) -> Status {
+    *is_agreed = false;
     if (restarts_ != nullptr) restarts_->AfterStep(steps);
+    ASSIGN_OR_RETURN(const std::string slow, slow_peers_.AfterStep());
+    if (!slow.empty()) progress_.Note(slow);
     return checkpoints_.AfterStep(steps, is_agreed);
   });
   trainer_.set_after_pull([this](uint64_t step) { return checkpoints_.AfterPull(step); });

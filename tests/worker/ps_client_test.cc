@@ -68,6 +68,25 @@ class PsClientTest : public testing::Test {
   std::map<uint64_t, size_t> shard_of_;  // by request
 };
 
+TEST_F(PsClientTest, ItKnowsWhenEachShardHadAnsweredAPull) {
+  std::vector<RowBatch> rows = AllRows();
+  client_.StartPull(3, /*eval=*/false, &rows);
+  TimeMs now = 1000;
+  for (std::vector<Message> messages = TakeMessages(now); client_.busy();
+       messages = TakeMessages(now)) {
+    for (const Message& message : messages) {
+      const size_t shard = shard_of_.at(message.header.request_id);
+      now = std::max<TimeMs>(now, shard == 0 ? 1010 : 1100);
+      Answer(message);
+      client_.OnTick(now);
+    }
+  }
+  ASSERT_EQ(client_.pull_ms().size(), client_.shards().size());
+  EXPECT_EQ(client_.pull_ms().back(), 100);
+  client_.StartPull(4, /*eval=*/false, &rows);
+  EXPECT_EQ(client_.pull_ms().back(), std::nullopt);
+}
+
 TEST_F(PsClientTest, APullFetchesEveryRowPartByPart) {
   std::vector<RowBatch> rows = AllRows();
   client_.StartPull(3, /*eval=*/false, &rows);

@@ -42,6 +42,9 @@ bool PsClient::Begin(Operation* operation) {
 void PsClient::StartPull(uint64_t step, bool eval, std::vector<RowBatch>* rows,
                          std::vector<BagBatch>* bags) {
   if (!Begin(&pull_)) return;
+  pull_began_.reset();
+  has_answered_pull_.reset();
+  pull_ms_.assign(context_.shards.size(), std::nullopt);
   pull_.Begin(MessageType::kPull, step, DeadlinesOf(options_.deadline_ms, options_),
               pull_frames_.Divide(router_, limits_, eval, rows, bags));
 }
@@ -107,6 +110,7 @@ void PsClient::Prefetch(uint64_t step, const std::vector<RowBatch>& rows) {
 
 std::vector<Outgoing> PsClient::TakeOutgoing(TimeMs now) {
   if (!status_.ok()) return {};
+  if (pull_.busy() && !pull_began_) pull_began_ = now;
   std::vector<Outgoing> outgoing = std::exchange(prefetches_, {});
   push_.Send(now, &next_request_id_, &outgoing);
   pull_.Send(now, &next_request_id_, &outgoing);
@@ -129,7 +133,11 @@ void PsClient::OnMessage(size_t shard, Frames frames) {
     const std::optional<Operation::Answer> answer = operation->OnMessage(message.value());
     if (!answer) continue;
     status_ = answer->status;
-    if (answer->busy) busy_wait_.OnBusy(*answer->busy);
+    if (answer->busy) {
+      busy_wait_.OnBusy(*answer->busy);
+    } else if (operation == &pull_) {
+      has_answered_pull_ = shard;
+    }
     return;
   }
 }
@@ -151,6 +159,9 @@ void PsClient::OnReceiveError(const Status& error) {
 }
 
 void PsClient::OnTick(TimeMs now) {
+  if (const std::optional<size_t> shard = std::exchange(has_answered_pull_, std::nullopt)) {
+    pull_ms_[*shard] = now - *pull_began_;
+  }
   bool is_busy = false;
   for (Operation* const operation : {&push_, &pull_, &control_}) {
     if (!status_.ok()) return;

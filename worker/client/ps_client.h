@@ -111,6 +111,9 @@ class PsClient {
   bool is_push_busy() const { return status_.ok() && push_.busy(); }
   const Status& status() const { return status_; }
 
+  // By shard: when it had answered all of the last pull, from its beginning; nullopt: it was not
+  // asked, or has not yet.
+  const std::vector<std::optional<TimeMs>>& pull_ms() const { return pull_ms_; }
   // Whether a shard had to read its store for the last pull.
   bool has_pull_waited() const { return pull_frames_.has_waited(); }
   // What the first shard said that was BUSY since all operations under way began; "": none was.
@@ -154,6 +157,9 @@ class PsClient {
   PushFrames push_frames_;
   ControlFrames control_frames_;
   Operation pull_, push_, control_;
+  std::optional<TimeMs> pull_began_;
+  std::vector<std::optional<TimeMs>> pull_ms_;
+  std::optional<size_t> has_answered_pull_;  // a shard, since the last OnTick
   const Operation* last_begun_ = nullptr;
 
   RowFrames prefetched_rows_;
