@@ -110,8 +110,7 @@ class Checkpoints {
   RunReport::Checkpoints figures_;
 };
 
-// ---- Where the disk is full, a save waits for room, so that no trained model is lost
-// -------------
+// Where the disk is full, the save at the end waits for room, so that no trained model is lost.
 
 struct RoomOptions {
   std::string what;                       // what is written: "the model in DIR"
