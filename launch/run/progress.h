@@ -52,8 +52,7 @@ class Progress final : public TrainerObserver {
   // has fallen since; "" otherwise. `evaluation` is the last test or one behind it.
   std::string WarningOfOverfitting(const Evaluation& evaluation) const;
 
-  // Prints whole lines.
-  void Note(const std::string& lines) const;
+  void Note(const std::string& lines) const;  // Prints whole lines.
   // Removes the line that is rewritten. Call it before anything else is printed.
   void ClearLine() const;
 

@@ -331,6 +331,7 @@ Status WorkerRun::Train() {
   if (!trained.ok()) return Fail(trained.status(), trainer_.is_failure_agreed());
   if (setup_.options.prints) training_times_.End();
   summary_ = std::move(trained).value();
+  if (restarts_ != nullptr) restarts_->AfterStep(summary_.steps_done);  // the last one, too
   RETURN_IF_ERROR(
       Profile([this] { return profiler_.Take(*run_.step, trainer_); }, "taking the profile"));
   if (!prints_all()) return OkStatus();
