@@ -152,6 +152,40 @@ INSTANTIATE_TEST_SUITE_P(All, WriteFaults,
                                          FileFault::kNoSpace),
                          FaultName);
 
+// RocksDB passes over zeros in its list of files. Each write of a checkpoint is lost in turn.
+TEST_F(StoreFaults, ACheckpointWithoutWhatTheDiskLostIsRefused) {
+  int refused = 0;
+  for (int good = 0, is_hit = 1; is_hit != 0; ++good) {
+    store_.reset();
+    std::filesystem::remove_all(dir_ / "rows");
+    std::filesystem::remove_all(dir_ / "copy");
+    Open();
+    ASSERT_OK(Put('a'));
+    files_->Fail(FileFault::kLostWrite, good, 1);
+    const Result<std::string> made = store_->Checkpoint(dir_ / "copy");
+    is_hit = files_->has_failed() ? 1 : 0;
+    files_->Heal();
+    if (!made.ok()) {
+      ++refused;
+      EXPECT_EQ(made.status().code(), StatusCode::kCorruption) << made.status().ToString();
+      EXPECT_THAT(made.status().message(), HasSubstr("row directory " + dir_.path()));
+      continue;
+    }
+    auto copy = RowStores().Make("rocksdb", {.path = dir_ / "copy",
+                                             .read_only = true,
+                                             .expected_stamp = made.value(),
+                                             .environment = environment_});
+    ASSERT_OK(copy);
+    size_t rows = 0;
+    const Status scanned = copy.value()->Scan([&](TableId, RowId, uint16_t, auto) {
+      ++rows;
+      return OkStatus();
+    });
+    EXPECT_TRUE(!scanned.ok() || rows == kStoreFaultsRows) << rows << " rows, " << good;
+  }
+  EXPECT_GT(refused, 1);
+}
+
 TEST_F(StoreFaults, AfterAFullDiskTheSameSyncSucceedsAtOnce) {
   ASSERT_OK(Put('a'));
   files_->Fail(FileFault::kNoSpace, 0, 1'000'000);

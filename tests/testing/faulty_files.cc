@@ -1,6 +1,8 @@
 #include "tests/testing/faulty_files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace rowhouse {
@@ -24,8 +26,9 @@ class FaultyFiles::Writable final : public rocksdb::FSWritableFileOwnerWrapper {
       (void)target()->Append(Slice(data.data(), data.size() / 2), options, context);
       return IOStatus::IOError("torn write for a test");
     }
+    const std::string written = files_.Changed(data, path_, bytes_);
     bytes_ += data.size();
-    return target()->Append(data, options, context);
+    return target()->Append(written, options, context);
   }
   IOStatus Append(const Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo&,
                   IODebugContext* context) override {
@@ -35,6 +38,7 @@ class FaultyFiles::Writable final : public rocksdb::FSWritableFileOwnerWrapper {
     std::this_thread::sleep_for(std::chrono::milliseconds(files_.sync_delay_ms_.load()));
     if (files_.is_off_) return IOStatus::IOError("the power is off");
     if (files_.Fails(FileFault::kSync)) return IOStatus::IOError("fsync for a test");
+    if (files_.Fails(FileFault::kLostSync)) return IOStatus::OK();
     IOStatus status = target()->Sync(options, context);
     if (status.ok()) {
       MutexLock lock(files_.mutex_);
@@ -75,6 +79,21 @@ class FaultyFiles::Readable final : public rocksdb::FSRandomAccessFileOwnerWrapp
   FaultyFiles& files_;
 };
 
+class FaultyFiles::Sequential final : public rocksdb::FSSequentialFileOwnerWrapper {
+ public:
+  Sequential(FaultyFiles& files, std::unique_ptr<rocksdb::FSSequentialFile> target)
+      : FSSequentialFileOwnerWrapper(std::move(target)), files_(files) {}
+
+  IOStatus Read(size_t n, const IOOptions& options, Slice* result, char* scratch,
+                IODebugContext* context) override {
+    if (files_.Fails(FileFault::kRead)) return IOStatus::IOError("read for a test");
+    return target()->Read(n, options, result, scratch, context);
+  }
+
+ private:
+  FaultyFiles& files_;
+};
+
 void FaultyFiles::Fail(FileFault fault, int64_t good, int64_t times) {
   MutexLock lock(mutex_);
   fault_ = fault;
@@ -94,6 +113,26 @@ bool FaultyFiles::Fails(FileFault fault) {
   --times_;
   has_failed_ = true;
   return true;
+}
+
+std::string FaultyFiles::Changed(const Slice& data, const std::string& path, uint64_t at) {
+  std::string bytes = data.ToString();
+  if (bytes.empty()) return bytes;
+  if (Fails(FileFault::kLostWrite)) {
+    std::ranges::fill(bytes, '\0');
+  } else if (Fails(FileFault::kHalfLostWrite)) {
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2), bytes.end(), '\0');
+  } else if (Fails(FileFault::kFlippedWrite)) {
+    // Another one in each place.
+    const uint64_t bit = (at + 1) * 0x9E3779B97F4A7C15u % (bytes.size() * 8);
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+  } else if (Fails(FileFault::kMisdirectedWrite)) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const uint64_t before = std::min<uint64_t>(at, bytes.size());
+    file.write(bytes.data(), static_cast<std::streamsize>(before));
+    std::ranges::fill(bytes, '\0');
+  }
+  return bytes;
 }
 
 void FaultyFiles::LoseUnsynced() {
@@ -132,9 +171,19 @@ IOStatus FaultyFiles::NewRandomAccessFile(const std::string& path, const FileOpt
   return status;
 }
 
+IOStatus FaultyFiles::NewSequentialFile(const std::string& path, const FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                                        IODebugContext* context) {
+  std::unique_ptr<rocksdb::FSSequentialFile> target_file;
+  IOStatus status = target()->NewSequentialFile(path, options, &target_file, context);
+  if (status.ok()) *file = std::make_unique<Sequential>(*this, std::move(target_file));
+  return status;
+}
+
 IOStatus FaultyFiles::RenameFile(const std::string& from, const std::string& to,
                                  const IOOptions& options, IODebugContext* context) {
   if (is_off_) return IOStatus::IOError("the power is off");
+  if (Fails(FileFault::kRename)) return IOStatus::IOError("rename for a test");
   IOStatus status = target()->RenameFile(from, to, options, context);
   MutexLock lock(mutex_);
   if (const auto node = synced_.extract(from); status.ok() && !node.empty()) {

@@ -1,5 +1,5 @@
-// FaultyFiles: a file system for RocksDB whose reads, writes and fsyncs fail, tear or take long
-// when the test says so, and which forgets what was not synced when "power" fails.
+// FaultyFiles: a file system for RocksDB whose reads, writes, fsyncs and renames fail, tear, lie or
+// take long when the test says so, and which forgets what was not synced when "power" fails.
 //
 // Threads: any, as RocksDB's file systems.
 #pragma once
@@ -24,7 +24,15 @@ enum class FileFault {
   kTornWrite,  // EIO, half of it written
   kSync,       // EIO of fsync
   kNoSpace,    // ENOSPC of writes
+  kRename,     // EIO, nothing renamed
+  // Nobody is told of these, and the file has the length that it should have.
+  kLostWrite,         // zeros are written
+  kHalfLostWrite,     // its second half is zeros
+  kFlippedWrite,      // one bit of it
+  kMisdirectedWrite,  // zeros are written, and the bytes to the beginning of the file
+  kLostSync,          // what it was to keep goes with the power
 };
+inline bool IsUntold(FileFault fault) { return fault >= FileFault::kLostWrite; }
 
 class FaultyFiles final : public rocksdb::FileSystemWrapper {
  public:
@@ -50,6 +58,9 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
                                         const rocksdb::FileOptions& options,
                                         std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                         rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                                      rocksdb::IODebugContext* context) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* context) override;
@@ -57,8 +68,11 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
  private:
   class Writable;
   class Readable;
+  class Sequential;
   // True if the next operation of that kind is to fail.
   bool Fails(FileFault fault);
+  // What is written at `at` of a file in place of `data`, by a fault that nobody is told of.
+  std::string Changed(const rocksdb::Slice& data, const std::string& path, uint64_t at);
 
   Mutex mutex_;
   FileFault fault_ GUARDED_BY(mutex_) = FileFault::kNone;
