@@ -1,6 +1,7 @@
 // What the store "rocksdb" makes of files that fail, are torn, late or full: an error that says
 // where, never other rows than were Put, and never less than the last Sync covered.
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -184,6 +185,34 @@ TEST_F(StoreFaults, ACheckpointWithoutWhatTheDiskLostIsRefused) {
     EXPECT_TRUE(!scanned.ok() || rows == kStoreFaultsRows) << rows << " rows, " << good;
   }
   EXPECT_GT(refused, 1);
+}
+
+// RocksDB would end the process, where its assertions are on.
+TEST_F(StoreFaults, AFileOfRowsThatWasDamagedOnItsWayIsNotTakenOver) {
+  const std::string path = dir_ / "moved";
+  Result<std::unique_ptr<RowFileWriter>> file = store_->NewRowFile(path);
+  ASSERT_OK(file);
+  const std::vector<std::byte> record(kStoreFaultsSlice.record_bytes, std::byte('a'));
+  for (const RowId row : StoreFaultsRows(0, kStoreFaultsRows)) {
+    ASSERT_OK(file.value()->Add(kStoreFaultsSlice.table, row, 0, record));
+  }
+  const Result<RowFile> written = file.value()->Finish();
+  ASSERT_OK(written);
+  std::fstream bytes(path, std::ios::in | std::ios::out);
+  for (uint64_t at = 0; at < written.value().bytes; at += 512) {
+    const auto flip = [&] {
+      const int byte = bytes.seekg(static_cast<std::streamoff>(at)).get();
+      bytes.seekp(static_cast<std::streamoff>(at)).put(static_cast<char>(byte ^ 1)).flush();
+    };
+    flip();
+    const Status taken = store_->Ingest({&written.value(), 1});
+    EXPECT_EQ(taken.code(), StatusCode::kCorruption) << taken.ToString();
+    EXPECT_THAT(taken.message(), HasSubstr(path));
+    flip();
+  }
+  EXPECT_EQ(Letters(), std::string(kStoreFaultsRows, '.'));
+  ASSERT_OK(store_->Ingest({&written.value(), 1}));
+  EXPECT_EQ(Letters(), std::string(kStoreFaultsRows, 'a'));
 }
 
 TEST_F(StoreFaults, AfterAFullDiskTheSameSyncSucceedsAtOnce) {
