@@ -109,6 +109,7 @@ rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment,
   options.max_background_flushes = environment.options().flush_threads;
   options.max_background_compactions = CompactionsOfStore(environment);
   options.max_open_files = environment.open_files_of_store();
+  options.max_file_opening_threads = environment.options().opening_threads;
   options.use_direct_reads = environment.options().direct_reads;
   // Otherwise what was just written would fill the page cache, and be read from there.
   options.use_direct_io_for_flush_and_compaction = environment.options().direct_reads;

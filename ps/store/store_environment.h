@@ -36,6 +36,9 @@ struct StoreEnvironmentOptions {
   // Table files that all stores together keep open, each at least 16; 0: half of the limit of the
   // process's descriptors, which is raised first. The rest is for peers.
   int max_open_files = 0;
+  // Which open the table files of a store when it is opened. Tests make it small, as of
+  // min_file_bytes.
+  int opening_threads = 16;
   // Of a store's files once they are compacted, about; beyond 128 files they become larger. Tests
   // make it small.
   uint64_t min_file_bytes = uint64_t{8} << 20;

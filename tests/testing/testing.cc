@@ -5,8 +5,8 @@
 
 namespace rowhouse {
 
-TempDir::TempDir() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "rowhouse_test_XXXXXX").string();
+TempDir::TempDir(const std::filesystem::path& parent) {
+  std::string pattern = (parent / "rowhouse_test_XXXXXX").string();
   CHECK(mkdtemp(pattern.data()) != nullptr) << "cannot make " << pattern;
   path_ = pattern;
 }

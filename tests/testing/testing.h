@@ -26,7 +26,7 @@ const Status& StatusOf(const Result<T>& result) {
 // A directory of one test; its destructor removes it with everything in it.
 class TempDir {
  public:
-  TempDir();
+  explicit TempDir(const std::filesystem::path& parent = std::filesystem::temp_directory_path());
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
