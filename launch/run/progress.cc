@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "common/clean_text.h"
 #include "launch/figures/figure_text.h"
 
 namespace rowhouse {
