@@ -25,7 +25,8 @@ constexpr int kMemtables = 3;
 size_t MemtableBytes(size_t store_bytes, size_t number) {
   const double golden = static_cast<double>(number) * 0.6180339887498949;
   const double share = 1.0 - (golden - std::floor(golden)) / 3.0;
-  return static_cast<size_t>(static_cast<double>(store_bytes / kMemtables) * share);
+  const size_t equal = store_bytes / kMemtables;
+  return static_cast<size_t>(static_cast<double>(equal) * share);
 }
 
 // RocksDB's budget over all stores bounds memtables that fill, not those that wait for a flush; so
