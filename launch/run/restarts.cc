@@ -66,8 +66,7 @@ Restarts::~Restarts() { close(fd_); }
 
 void Restarts::AfterStep(uint64_t steps) const {
   const std::string text = fmt::format("{:020}\n", steps);
-  // Begin has warned.
-  [[maybe_unused]] const ssize_t written =
+  [[maybe_unused]] const ssize_t written =  // Begin has warned.
       pwrite(fd_, text.data(), text.size(), static_cast<off_t>(steps_at_));
 }
 

@@ -41,7 +41,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kDiskFaultsRows = 256;
-constexpr uint32_t kDim = 8;
+constexpr uint32_t kDiskFaultsDim = 8;
 constexpr uint64_t kRunSteps = 3;  // of each run
 constexpr uint64_t kRuns = 2;      // at most before and with a fault; then one without
 constexpr uint64_t kAllSteps = kRunSteps * (kRuns + 1);
@@ -89,7 +89,7 @@ JobSpec JobOf(uint32_t shards) {
   TableSpec table;
   table.name = "t";
   table.rows = kDiskFaultsRows;
-  table.dim = kDim;
+  table.dim = kDiskFaultsDim;
   table.optimizer = "adagrad";
   JobSpec job;
   job.job_id = 9;
@@ -100,7 +100,7 @@ JobSpec JobOf(uint32_t shards) {
   return job;
 }
 
-struct StepRows {
+struct DiskFaultsStep {
   std::vector<uint64_t> rows;
   std::vector<float> gradients;
 };
@@ -139,7 +139,7 @@ class DrivenShard {
     const std::span<const float> values = answer.payload[0].As<float>();
     return std::vector<float>(values.begin(), values.end());
   }
-  Status Train(const StepRows& step) {
+  Status Train(const DiskFaultsStep& step) {
     RETURN_IF_ERROR(Pull(step.rows, /*eval=*/false).status());
     Frames payload;
     payload.push_back(FrameOf(step.rows));
@@ -331,13 +331,13 @@ class DiskFaultsRun {
 
   uint64_t Draw(uint64_t below) { return random_() % below; }
 
-  StepRows DrawStep() {
+  DiskFaultsStep DrawStep() {
     std::map<uint64_t, bool> rows;
     for (uint64_t i = 0; i < 48; ++i) rows[Draw(Draw(2) == 0 ? 32 : kDiskFaultsRows)] = true;
-    StepRows step;
+    DiskFaultsStep step;
     for (const auto& [row, unused] : rows) {
       step.rows.push_back(row);
-      for (uint32_t i = 0; i < kDim; ++i) {
+      for (uint32_t i = 0; i < kDiskFaultsDim; ++i) {
         step.gradients.push_back(static_cast<float>(Draw(2000)) / 1000.0f - 1.0f);
       }
     }
@@ -605,7 +605,7 @@ class DiskFaultsRun {
   std::array<Ending, kRuns> endings_ = {};
   bool is_slow_ = false;
   ShardOptions options_;
-  std::vector<StepRows> steps_;
+  std::vector<DiskFaultsStep> steps_;
   std::vector<std::vector<float>> weights_;  // of all rows, after so many steps undisturbed
   std::vector<std::string> digests_;         // likewise
 
