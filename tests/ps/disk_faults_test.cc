@@ -13,26 +13,20 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <random>
 
 #include "common/durable_file.h"
-#include "common/wire/checkpoint.h"
-#include "common/wire/codec.h"
-#include "common/wire/control.h"
-#include "common/wire/pull.h"
-#include "ps/shard/shard.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/store_environment.h"
 #include "sharding/plans/plan_maker.h"
-#include "tests/testing/arriving.h"
+#include "tests/testing/driven_shard.h"
 #include "tests/testing/faulty_files.h"
-#include "tests/testing/frame_of.h"
+#include "tests/testing/files_on_disk.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -46,7 +40,6 @@ constexpr uint64_t kRunSteps = 3;  // of each run
 constexpr uint64_t kRuns = 2;      // at most before and with a fault; then one without
 constexpr uint64_t kAllSteps = kRunSteps * (kRuns + 1);
 
-enum class Damage { kNone, kFlipped, kTorn, kMisdirected, kLost };
 enum class Ending { kSaved, kNotSaved, kNoPower };
 
 template <typename Enum>
@@ -63,9 +56,10 @@ constexpr std::array kFileFaults = {Name<FileFault>(FileFault::kNone, "no fault"
                                     Name<FileFault>(FileFault::kFlippedWrite, "flipped write"),
                                     Name<FileFault>(FileFault::kMisdirectedWrite, "misdirected"),
                                     Name<FileFault>(FileFault::kLostSync, "lost fsync")};
-constexpr std::array kDamages = {
-    Name<Damage>(Damage::kFlipped, "flipped"), Name<Damage>(Damage::kTorn, "torn"),
-    Name<Damage>(Damage::kMisdirected, "misdirected"), Name<Damage>(Damage::kLost, "lost")};
+constexpr std::array kDamages = {Name<FileDamage>(FileDamage::kFlipped, "flipped"),
+                                 Name<FileDamage>(FileDamage::kTorn, "torn"),
+                                 Name<FileDamage>(FileDamage::kMisdirected, "misdirected"),
+                                 Name<FileDamage>(FileDamage::kLost, "lost")};
 
 // RocksDB sleeps for a second after a flush that failed.
 class HastyClock final : public rocksdb::SystemClockWrapper {
@@ -100,159 +94,6 @@ JobSpec JobOf(uint32_t shards) {
   return job;
 }
 
-struct DiskFaultsStep {
-  std::vector<uint64_t> rows;
-  std::vector<float> gradients;
-};
-
-// A shard of one worker over a store, message by message. Work of saves waits for its turn beside
-// that of the store. Threads: the caller's.
-class DrivenShard {
- public:
-  DrivenShard(ShardOptions options, const JobSpec& job, std::unique_ptr<ShardStore> store,
-              std::mt19937_64 random)
-      : store_(std::move(store)), random_(random) {
-    options.name = "shard 0";
-    options.job_id = job.job_id;
-    options.first_step = step_ = job.first_step();
-    shard_ =
-        Shard::Make(options, job.tables, job.plan, InitialiserSources::Open(job.tables).value())
-            .value();
-  }
-
-  Status TellStored() {
-    OpeningProgress progress;
-    return store_->TellStored(shard_.get(), &progress);
-  }
-  // To be called when the disk is full.
-  std::function<void()> make_room = [] {};
-
-  Result<std::vector<float>> Pull(const std::vector<uint64_t>& rows, bool eval) {
-    Frames payload;
-    payload.push_back(FrameOf(rows));
-    payload.push_back(eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1)));
-    ASSIGN_OR_RETURN(const Message answer,
-                     Ask(PullRequest{.eval = eval,
-                                     .tables = {{0, static_cast<uint32_t>(rows.size()), 0}},
-                                     .bags = {}},
-                         std::move(payload)));
-    const std::span<const float> values = answer.payload[0].As<float>();
-    return std::vector<float>(values.begin(), values.end());
-  }
-  Status Train(const DiskFaultsStep& step) {
-    RETURN_IF_ERROR(Pull(step.rows, /*eval=*/false).status());
-    Frames payload;
-    payload.push_back(FrameOf(step.rows));
-    payload.push_back(FrameOf(step.gradients));
-    payload.push_back(Frame());
-    const PushRequest push{.learning_rate = 0.1f,
-                           .samples = 1,
-                           .tables = {{0, static_cast<uint32_t>(step.rows.size()), 0}},
-                           .bags = {}};
-    RETURN_IF_ERROR(Ask(push, std::move(payload)).status());
-    ++step_;
-    return OkStatus();
-  }
-  Status BeginSave() {
-    return Ask(CheckpointRequest{.phase = CheckpointPhase::kMark, .name = CheckpointName(step_)})
-        .status();
-  }
-  Result<CheckpointReply> EndSave() {
-    for (;;) {
-      ASSIGN_OR_RETURN(const Message answer, Ask(CheckpointRequest{}));
-      auto reply = DecodeBody<CheckpointReply>(answer).value();
-      if (!reply.is_under_way) return reply;
-      if (!CarryOutOne()) return MakeStatus(StatusCode::kInternal, "the save never ends");
-    }
-  }
-  Result<std::string> Flush() {
-    ASSIGN_OR_RETURN(const Message answer, Ask(FlushRequest{}));
-    return DecodeBody<FlushReply>(answer).value().stamp;
-  }
-  Result<std::string> Digest() {
-    RowsDigest sum;
-    RETURN_IF_ERROR(AddDigest(*store_, &sum));
-    return sum.hex();
-  }
-  static Status AddDigest(ShardStore& store, RowsDigest* sum) {
-    const auto scan = std::get<StoreScanned>(store.Execute(ScanStore{1}));
-    if (scan.status.ok()) sum->Merge(RowsDigest(scan.digest_high, scan.digest_low));
-    return scan.status;
-  }
-  uint64_t next_step() const { return step_; }
-
- private:
-  template <typename Request>
-  Result<Message> Ask(const Request& request, Frames payload = {}) {
-    Header header;
-    header.job_id = 9;
-    header.request_id = ++request_;
-    header.step = step_;
-    Handle(Arriving(EncodeMessage(header, request, std::move(payload))));
-    while (!answers_.contains(request_)) {
-      if (!CarryOutOne()) return MakeStatus(StatusCode::kInternal, "no answer to a request");
-    }
-    Message answer = std::move(answers_.extract(request_).mapped());
-    if (answer.header.type != MessageType::kError) return answer;
-    const auto error = DecodeBody<ErrorReply>(answer).value();
-    return Status(static_cast<StatusCode>(error.code), error.message);
-  }
-
-  void Handle(ShardEvent event) {
-    for (ShardAction& action : HandleAll(*shard_, std::move(event), ++now_)) {
-      if (auto* send = std::get_if<SendFrames>(&action)) {
-        Message message = Unpack(std::move(send->frames)).value();
-        if (message.header.type != MessageType::kBusy) {
-          answers_[message.header.request_id] = std::move(message);
-        }
-      } else if (IsOfSave(action)) {
-        of_saves_.push_back(std::move(action));
-      } else if (!std::holds_alternative<WakeAt>(action)) {
-        of_store_.push_back(std::move(action));
-      }
-    }
-  }
-
-  // False: there is nothing to do.
-  bool CarryOutOne() {
-    if (of_store_.empty() && of_saves_.empty()) return false;
-    if (of_store_.empty() || (!of_saves_.empty() && random_() % 3 == 0)) {
-      ShardAction action = std::move(of_saves_.front());
-      of_saves_.pop_front();
-      Handle(store_->ExecuteSave(std::move(action)));
-      return true;
-    }
-    ShardAction action = std::move(of_store_.front());
-    of_store_.pop_front();
-    // As the I/O thread does, which waits between its tries.
-    constexpr int kTries = 2000;
-    for (int tries = 1;; ++tries) {
-      ShardEvent event = store_->Execute(action);
-      const Status* status = nullptr;
-      if (const auto* written = std::get_if<RowsWritten>(&event)) status = &written->status;
-      if (const auto* synced = std::get_if<StoreSynced>(&event)) status = &synced->status;
-      if (status == nullptr || status->code() != StatusCode::kResourceExhausted ||
-          tries == kTries) {
-        if (tries > 1) Handle(StoreUnblocked{});
-        Handle(std::move(event));
-        return true;
-      }
-      Handle(StoreBlocked{*status});
-      if (tries == 3) make_room();
-      if (tries > 3) std::this_thread::sleep_for(std::chrono::microseconds(500));
-    }
-  }
-
-  std::unique_ptr<ShardStore> store_;
-  std::unique_ptr<Shard> shard_;
-  std::mt19937_64 random_;
-  std::deque<ShardAction> of_store_, of_saves_;
-  std::map<uint64_t, Message> answers_;
-  uint64_t step_ = 0;  // steps pushed, over all runs; the last may not be applied yet
-  uint64_t request_ = 0;
-  TimeMs now_ = 0;
-};
-
 std::vector<uint64_t> AllDiskFaultsRows() {
   std::vector<uint64_t> rows(kDiskFaultsRows);
   std::iota(rows.begin(), rows.end(), uint64_t{0});
@@ -263,8 +104,8 @@ std::vector<uint64_t> AllDiskFaultsRows() {
 class DiskFaultsRun {
  public:
   explicit DiskFaultsRun(uint64_t seed) : random_(seed) {
-    damage_ = Draw(2) == 0 ? kDamages[Draw(kDamages.size())] : Name<Damage>(Damage::kNone, "none");
-    if (damage_.first == Damage::kNone) fault_ = kFileFaults[Draw(kFileFaults.size())];
+    if (Draw(2) == 0) damage_ = kDamages[Draw(kDamages.size())];
+    if (!damage_) fault_ = kFileFaults[Draw(kFileFaults.size())];
     run_ = Draw(kRuns + 1);  // kRuns: as rows move to another plan
     good_ = Draw(uint64_t{1} << Draw(8));
     times_ = Draw(2) == 0 ? 1 : 1'000'000;
@@ -285,8 +126,8 @@ class DiskFaultsRun {
     const std::string when = run_ < kRuns ? fmt::format("in run {}, which ends {}", run_,
                                                         kEnds[static_cast<size_t>(endings_[run_])])
                                           : "as rows move";
-    if (damage_.first != Damage::kNone) {
-      return fmt::format("{} {}: {}", damage_.second, when, damaged_);
+    if (damage_) {
+      return fmt::format("{} {}: {}", damage_->second, when, damaged_);
     }
     return fmt::format("{} {}: {} times after {}", fault_.second, when, times_, good_);
   }
@@ -331,10 +172,10 @@ class DiskFaultsRun {
 
   uint64_t Draw(uint64_t below) { return random_() % below; }
 
-  DiskFaultsStep DrawStep() {
+  TrainedStep DrawStep() {
     std::map<uint64_t, bool> rows;
     for (uint64_t i = 0; i < 48; ++i) rows[Draw(Draw(2) == 0 ? 32 : kDiskFaultsRows)] = true;
-    DiskFaultsStep step;
+    TrainedStep step;
     for (const auto& [row, unused] : rows) {
       step.rows.push_back(row);
       for (uint32_t i = 0; i < kDiskFaultsDim; ++i) {
@@ -357,6 +198,12 @@ class DiskFaultsRun {
       if (step == kAllSteps) return;
       CHECK(shard.Train(steps_[step]).ok());
     }
+  }
+
+  void DamageOne() {
+    if (!damage_) return;
+    damaged_ = on_disk_.Change(damage_->first);
+    if (!damaged_.empty()) has_lied_ = true;
   }
 
   void OpenFiles() {
@@ -458,7 +305,7 @@ class DiskFaultsRun {
     if (!made.no_room.empty()) return OkStatus();
     std::erase_if(saves_, [&](const Save& save) { return save.steps == at; });
     saves_.push_back({.steps = at, .checkpoint = CheckpointName(at), .checksum = made.checksum});
-    if (Draw(2) == 0) Remember();
+    if (Draw(2) == 0) on_disk_.Remember();
     return OkStatus();
   }
   Status TrainStep() {
@@ -483,7 +330,7 @@ class DiskFaultsRun {
     std::erase_if(saves_, [](const Save& save) { return save.checkpoint.empty(); });
     ASSIGN_OR_RETURN(const std::string stamp, shard_->Flush());
     saves_.push_back({.steps = steps, .checkpoint = "", .stamp = stamp});
-    if (Draw(2) == 0) Remember();
+    if (Draw(2) == 0) on_disk_.Remember();
     return OkStatus();
   }
 
@@ -501,111 +348,14 @@ class DiskFaultsRun {
     return OkStatus();
   }
 
-  // ---- Files that lie there ----
-
-  std::vector<std::string> Files() const {
-    std::vector<std::string> files;
-    for (const auto& file : fs::recursive_directory_iterator(dir_.path())) {
-      if (file.is_regular_file()) files.push_back(file.path().string());
-    }
-    std::ranges::sort(files);
-    return files;
-  }
-  void Remember() {
-    earlier_.clear();
-    for (const std::string& file : Files()) {
-      const Result<std::string> bytes = ReadFile(file);  // RocksDB deletes some meanwhile.
-      if (bytes.ok()) earlier_[file] = bytes.value();
-    }
-  }
-  // One of any kind, and of its files any.
-  std::string DrawFile(const std::vector<std::string>& files) {
-    std::map<std::string, std::vector<std::string>> kinds;
-    for (const std::string& file : files) {
-      const fs::path path(file);
-      const std::string name = path.filename().string();
-      const std::string kind = path.extension() == ".sst" ? ".sst" : name.substr(0, name.find('-'));
-      if (kind != "LOCK") kinds[kind].push_back(file);
-    }
-    if (kinds.empty()) return "";
-    const auto& of_kind =
-        std::next(kinds.begin(), static_cast<std::ptrdiff_t>(Draw(kinds.size())))->second;
-    return of_kind[Draw(of_kind.size())];
-  }
-  // In place: other names of the file have the same bytes.
-  static void Overwrite(const std::string& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
-  }
-
-  void DamageOne() {
-    if (damage_.first == Damage::kNone) return;
-    std::vector<std::string> files = Files();
-    if (damage_.first == Damage::kLost) {
-      // What was written, made or deleted since may be lost.
-      for (const auto& [file, bytes] : earlier_) files.push_back(file);
-      if (earlier_.empty()) files.clear();
-      std::erase_if(files, [&](const std::string& file) {
-        const auto found = earlier_.find(file);
-        if (!fs::exists(fs::path(file).parent_path())) return true;
-        return found != earlier_.end() && fs::exists(file) &&
-               ReadFile(file).value() == found->second;
-      });
-    }
-    const std::string path = DrawFile(files);
-    if (path.empty()) return;
-    damaged_ = path.substr(dir_.path().size());
-    has_lied_ = true;
-    std::string bytes = fs::exists(path) ? ReadFile(path).value() : "";
-    switch (damage_.first) {
-      case Damage::kNone:
-        break;
-      case Damage::kFlipped: {
-        if (bytes.empty()) return;
-        const uint64_t bit = Draw(bytes.size() * 8);
-        bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
-        damaged_ += fmt::format(" bit {} of {} bytes", bit, bytes.size());
-        break;
-      }
-      case Damage::kTorn:
-        bytes.resize(bytes.empty() ? 0 : Draw(bytes.size()));
-        damaged_ += fmt::format(" at {}", bytes.size());
-        break;
-      case Damage::kMisdirected: {
-        const std::string other = Draw(2) == 0 ? path : DrawFile(files);
-        const std::string source = ReadFile(other).value(), before = bytes;
-        uint64_t block = 0, from = 0, to = 0;
-        for (int tries = 0; bytes == before && tries < 8; ++tries) {
-          block = Draw(2) == 0 ? 512 : 4096;
-          from = Draw(source.size() / block + 1) * block;
-          to = Draw(bytes.size() / block + 1) * block;
-          const size_t count = std::min({block, source.size() - from, bytes.size() - to});
-          std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(from), count,
-                      bytes.begin() + static_cast<std::ptrdiff_t>(to));
-        }
-        damaged_ += fmt::format(" at {} by {} bytes at {} of {}", to, block, from, other);
-        break;
-      }
-      case Damage::kLost: {
-        const auto found = earlier_.find(path);
-        if (found == earlier_.end()) {
-          fs::remove(path);
-          return;
-        }
-        bytes = found->second;
-        break;
-      }
-    }
-    Overwrite(path, bytes);
-  }
-
   std::mt19937_64 random_;
   Name<FileFault> fault_ = kFileFaults[0];
-  Name<Damage> damage_;
+  std::optional<Name<FileDamage>> damage_;
   uint64_t run_ = 0, good_ = 0, times_ = 0;
   std::array<Ending, kRuns> endings_ = {};
   bool is_slow_ = false;
   ShardOptions options_;
-  std::vector<DiskFaultsStep> steps_;
+  std::vector<TrainedStep> steps_;
   std::vector<std::vector<float>> weights_;  // of all rows, after so many steps undisturbed
   std::vector<std::string> digests_;         // likewise
 
@@ -614,8 +364,8 @@ class DiskFaultsRun {
   HastyEnv env_{files_};
   std::shared_ptr<StoreEnvironment> environment_;
   std::unique_ptr<DrivenShard> shard_;
-  std::vector<Save> saves_;                     // by steps, as a worker's manifests name them
-  std::map<std::string, std::string> earlier_;  // files, as they were at a save
+  std::vector<Save> saves_;  // by steps, as a worker's manifests name them
+  FilesOnDisk on_disk_{dir_.path(), random_};
   std::string damaged_;
   bool has_lied_ = false;  // the disk has, without a word
   bool is_lost_ = false;   // nothing can be gone on from
