@@ -17,14 +17,19 @@ std::vector<pid_t> Servers(Process& process) {
   return servers;
 }
 
-TEST(InquiryRuns, EachProcessSaysWhatItWaitsFor) {
-  const TempDir tmp;
+// Two workers and two PS nodes, for hours.
+Command LongRun(const TempDir& tmp) {
   Command command = TrainCommand(
       {.ranks = 4,
        .flags = {"--arch_embedding_size=1000-1000", "--mini_batch_size=30", "--data_size=600000000",
                  "--print_freq=50", "--ps=2", "--rpc_deadline_ms=60000"}});
   command.environment["TMPDIR"] = tmp.path();
-  Process process(command);
+  return command;
+}
+
+TEST(InquiryRuns, EachProcessSaysWhatItWaitsFor) {
+  const TempDir tmp;
+  Process process(LongRun(tmp));
   ASSERT_TRUE(process.WaitForOutput("Finished training it 50/"));
   const std::vector<pid_t> servers = Servers(process);
   ASSERT_EQ(servers.size(), 2u);
@@ -45,12 +50,7 @@ TEST(InquiryRuns, EachProcessSaysWhatItWaitsFor) {
 // A PS node that stands still for half a second, again and again.
 TEST(InquiryRuns, ASlowNodeIsNamedWithoutAQuestion) {
   const TempDir tmp;
-  Command command = TrainCommand(
-      {.ranks = 4,
-       .flags = {"--arch_embedding_size=1000-1000", "--mini_batch_size=30", "--data_size=600000000",
-                 "--print_freq=50", "--ps=2", "--rpc_deadline_ms=60000"}});
-  command.environment["TMPDIR"] = tmp.path();
-  Process process(command);
+  Process process(LongRun(tmp));
   ASSERT_TRUE(process.WaitForOutput("Finished training it 50/"));
   const std::vector<pid_t> servers = Servers(process);
   ASSERT_EQ(servers.size(), 2u);
