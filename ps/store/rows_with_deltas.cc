@@ -299,7 +299,7 @@ Status PutOnceItKeepsUp(RowStore& store, const StoreWrite& write, OpeningProgres
   for (bool is_told = false;; is_told = true) {
     const Status put = store.Put(write.slice, write.rows, write.records);
     if (put.code() != StatusCode::kResourceExhausted || store.counters().disk_full > 0) return put;
-    LOG_IF(WARNING, !is_told) << put.message() << "; the opening goes on when they go on";
+    LOG_IF(WARNING, !is_told) << put.message() << "; it is tried again until the node is stopped";
     RETURN_IF_ERROR(progress.Advance(0));
     std::this_thread::sleep_for(kTryAgainAfter);
   }

@@ -52,8 +52,8 @@ Status SaveWrittenRows(const std::string& path, const std::string& stamp,
 Status LoadWrittenRows(const std::string& path, const std::string& stamp,
                        std::span<const WrittenSlice> slices);
 
-// Whether the file is of rows with this stamp and has a set that is not exact, which one that is
-// filled from it is not either. Reads the heads of its sets only.
+// Whether the file is of rows with this stamp and has a set that is not exact: a set that is filled
+// from such a one guesses, too, however large it is. Reads the heads of its sets only.
 bool GuessesWrittenRows(const std::string& path, const std::string& stamp);
 
 // Gives the file another stamp: of a store whose files were rewritten, with the same rows. kUsage
