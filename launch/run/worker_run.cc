@@ -224,7 +224,7 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
                                                         .clock = setup.clock,
                                                         .observer = progress_,
                                                         .stop = setup.stop}),
-      slow_peers_(client_, trainer_.step_clock(), setup.workers),
+      slow_peers_(client_, trainer_.step_clock(), setup.workers, setup.clock),
       checkpoints_(setup, job_,
                    {.client = client_, .dialer = *links_.dialer, .progress = progress_},
                    [this](uint64_t steps) { return TakeModel(steps, ""); }),

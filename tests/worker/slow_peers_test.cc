@@ -1,5 +1,8 @@
 #include "worker/train/slow_peers.h"
 
+#include "sharding/plans/plan_maker.h"
+#include "tests/testing/gathering_communicator.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -39,6 +42,43 @@ TEST(PeerTimes, NobodyIsSlowByALittleByOneTimeOrBesideNobody) {
   AddTimes(&times, 1, 500, 500);
   AddTimes(&times, 0, 1, 1, 31);
   EXPECT_FALSE(times.TakeSlowest()) << "too few to compare with";
+}
+
+// This is worker 0. What worker 1 tells is that each of its steps took half a second.
+class BesideASlowWorker final : public GatheringCommunicator {
+ public:
+  WorkerRank rank() const override { return WorkerRank{0}; }
+  uint32_t size() const override { return 2; }
+
+ protected:
+  Result<std::shared_ptr<const Messages>> Gather(std::vector<std::byte> mine,
+                                                 const std::string& /*phase*/) override {
+    const std::vector<float> others(mine.size() / sizeof(float), 500.0f);
+    const auto bytes = std::as_bytes(std::span(others));
+    return std::make_shared<const Messages>(Messages{mine, {bytes.begin(), bytes.end()}});
+  }
+};
+
+TEST(SlowPeers, NameASlowWorkerOnceAMinuteAtMost) {
+  ManualClock clock;
+  const PsClient client({}, MakeRowWisePlan({}, 1), {ShardAddress{.name = "shard 0"}});
+  const StepClock steps(clock, client);
+  BesideASlowWorker workers;
+  SlowPeers peers(client, steps, workers, clock);
+  const auto train = [&] {
+    std::string said;
+    for (int step = 0; step < 128; ++step) {
+      EXPECT_EQ(said, "") << "before the last step";
+      said = peers.AfterStep().value();
+    }
+    return said;
+  };
+  EXPECT_EQ(train(),
+            "note: worker 1 is slow: its own work takes 500 ms a step (p99 of 128 steps), that of "
+            "others 0\n");
+  EXPECT_EQ(train(), "");
+  clock.Advance(60'000);
+  EXPECT_THAT(train(), testing::HasSubstr("worker 1 is slow"));
 }
 
 }  // namespace

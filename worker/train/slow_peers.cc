@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kComparedSteps = 128;
 constexpr size_t kFewestTimes = 32;
 constexpr double kTimesSlower = 3.0, kSlowerMs = 50.0;
+constexpr TimeMs kTellAgainMs = 60'000;
 
 double Percentile99(std::vector<float> values) {
   const auto place = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) * 99 / 100);
@@ -44,15 +45,20 @@ std::optional<PeerTimes::Slow> PeerTimes::TakeSlowest() {
   return is_slow ? std::optional(slow) : std::nullopt;
 }
 
-SlowPeers::SlowPeers(const PsClient& client, const StepClock& clock, Communicator& workers)
-    : client_(client), clock_(clock), workers_(workers), shards_(client.shards().size()) {}
+SlowPeers::SlowPeers(const PsClient& client, const StepClock& steps, Communicator& workers,
+                     const Clock& clock)
+    : client_(client),
+      steps_(steps),
+      workers_(workers),
+      clock_(clock),
+      shards_(client.shards().size()) {}
 
 Result<std::string> SlowPeers::AfterStep() {
   for (size_t shard = 0; shard < client_.pull_ms().size(); ++shard) {
     const std::optional<TimeMs> ms = client_.pull_ms()[shard];
     if (ms) shards_.Add(shard, static_cast<float>(*ms));
   }
-  const double seconds = StepPhasesOf(clock_.phases())
+  const double seconds = StepPhasesOf(steps_.phases())
                              .SumOf({PhaseGroup::kReading, PhaseGroup::kRows, PhaseGroup::kDense,
                                      PhaseGroup::kUpdate});
   own_ms_.push_back(static_cast<float>((seconds - seconds_) * 1000));
@@ -74,7 +80,9 @@ Result<std::string> SlowPeers::AfterStep() {
   own_ms_.clear();
   const std::optional<PeerTimes::Slow> shard = shards_.TakeSlowest();
   const std::optional<PeerTimes::Slow> worker = workers.TakeSlowest();
-  if (Raw(workers_.rank()) != 0) return std::string();
+  const bool is_told = told_at_ && clock_.NowMs() - *told_at_ < kTellAgainMs;
+  if (Raw(workers_.rank()) != 0 || is_told || (!shard && !worker)) return std::string();
+  told_at_ = clock_.NowMs();
   std::string lines;
   if (shard) {
     lines += fmt::format(

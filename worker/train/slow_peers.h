@@ -3,7 +3,7 @@
 // Compared are, over 128 steps, the times within which shards have answered this worker's pulls,
 // and those that each worker works on a step by itself, without shards and other workers. A peer is
 // slow if its 99th percentile is more than three times the median of those of the others, and 50 ms
-// longer.
+// longer. That is said once a minute at most.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/status.h"
 #include "worker/client/ps_client.h"
 #include "worker/mpi/communicator.h"
@@ -43,15 +44,18 @@ class PeerTimes {
 class SlowPeers {
  public:
   // All outlive it.
-  SlowPeers(const PsClient& client, const StepClock& clock, Communicator& workers);
+  SlowPeers(const PsClient& client, const StepClock& steps, Communicator& workers,
+            const Clock& clock);
 
   // After each step; collective. Lines that name who is slow, on rank 0; else "".
   Result<std::string> AfterStep();
 
  private:
   const PsClient& client_;
-  const StepClock& clock_;
+  const StepClock& steps_;
   Communicator& workers_;
+  const Clock& clock_;
+  std::optional<TimeMs> told_at_;
   PeerTimes shards_;
   std::vector<float> own_ms_;  // of each step
   double seconds_ = 0.0;       // of this worker's own work, of all steps
