@@ -1,7 +1,6 @@
 #include "launch/run/checkpoints.h"
 
 #include <fmt/core.h>
-#include <glog/logging.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +18,29 @@
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {
+namespace {
+
+// What somebody reads stays, and the next checkpoint tries again. Returns what is left.
+Result<std::vector<uint64_t>> DeleteExcept(const std::vector<uint64_t>& wanted,
+                                           const std::string& model_dir) {
+  Result<std::vector<uint64_t>> left = DeleteCheckpointsExcept(wanted, model_dir);
+  if (!left.ok()) return AsFaultOfTheWorld(left.status());
+  return left;
+}
+
+Status Write(const Checkpoints::WriteModel& write_model, const std::vector<SavedShard>& shards,
+             const std::string& directory) {
+  std::error_code error;  // A link there would lead elsewhere.
+  std::filesystem::remove_all(directory + ".tmp", error);
+  if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
+  RETURN_IF_ERROR(write_model(directory + ".tmp", shards));
+  KillPoint("save.before_rename");
+  RETURN_IF_ERROR(RenameDurably(directory + ".tmp", directory));
+  KillPoint("save.whole");
+  return OkStatus();
+}
+
+}  // namespace
 
 Checkpoints::Checkpoints(const WorkerSetup& setup, const JobSpec& job, const Links& links,
                          TakeModel take_model)
@@ -58,7 +80,8 @@ Status Checkpoints::Start(bool* is_agreed) {
               "ckpt); wait until that has ended",
               directory);
         }
-        RETURN_IF_ERROR(DeleteOthersThan(kept, steps, /*whole=*/false));
+        ASSIGN_OR_RETURN(kept, DeleteExcept(kept, model_dir_));
+        RETURN_IF_ERROR(DeletePartsExcept(kept, steps, /*whole=*/false));
         if (goes_on_from_one) figures_.durable_step = steps;
         if (!is_on() || goes_on_from_one) return OkStatus();
         RETURN_IF_ERROR(Begin(steps));
@@ -177,7 +200,7 @@ Status Checkpoints::Advance(bool* is_over) {
     return OkStatus();
   }
   *is_over = true;
-  return Complete(AsFaultOfTheWorld(pending_->written.get()));
+  return Complete(pending_->written.get());
 }
 
 Status Checkpoints::WaitUntilOver() {
@@ -210,25 +233,26 @@ std::string Checkpoints::NoRoom() const {
   return "";
 }
 
-// `written`: OK, or kResourceExhausted where shard or model found no room.
-Status Checkpoints::Complete(const Status& written) {
+// kResourceExhausted: shard or model found no room.
+Status Checkpoints::Complete(const Result<std::vector<uint64_t>>& left) {
   const uint64_t steps = pending_->steps;
-  const bool is_whole = written.ok();
-  if (!is_whole && written.code() != StatusCode::kResourceExhausted) return written;
-  // Old ones go only once the new one is whole; what there is of a new one that is not goes, too.
-  std::vector<uint64_t> kept = CheckpointsOf(model_dir_);
-  const size_t keep = is_whole ? setup_.settings.output.keep : kept.size();
-  if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(keep));
-  RETURN_IF_ERROR(DeleteOthersThan(kept, steps, is_whole));
-  if (is_whole) {
+  if (left.ok()) {
+    RETURN_IF_ERROR(DeletePartsExcept(left.value(), steps, /*whole=*/true));
     ++figures_.made;
     figures_.durable_step = steps;
-  } else if (figures_.without_room++ == 0) {
+    return OkStatus();
+  }
+  if (left.status().code() != StatusCode::kResourceExhausted) return left.status();
+  // What there is of it goes.
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> others,
+                   DeleteExcept(CheckpointsOf(model_dir_), model_dir_));
+  RETURN_IF_ERROR(DeletePartsExcept(others, steps, /*whole=*/false));
+  if (figures_.without_room++ == 0) {
     links_.progress.ClearLine();
     PrintClean(
         "no checkpoint of step {}: there is no room to write it ({}); the run goes on, and tries "
         "again by --save_every={}\n",
-        steps, written.message(), setup_.settings.output.save_every.text());
+        steps, left.status().message(), setup_.settings.output.save_every.text());
     std::fflush(stdout);
   }
   return OkStatus();
@@ -258,24 +282,20 @@ void Checkpoints::StartWriting() {
   }
   pending_->written = std::async(
       std::launch::async,
-      [directory = CheckpointDirectory(model_dir_, pending_->steps), shards = std::move(shards),
-       write_model = std::move(pending_->write_model)]() -> Status {
-        std::error_code error;  // A link there would lead elsewhere.
-        std::filesystem::remove_all(directory + ".tmp", error);
-        if (error) return StatusFromErrno(error.value(), "delete", directory + ".tmp");
-        RETURN_IF_ERROR(write_model(directory + ".tmp", shards));
-        KillPoint("save.before_rename");
-        RETURN_IF_ERROR(RenameDurably(directory + ".tmp", directory));
-        KillPoint("save.whole");
-        return OkStatus();
+      [steps = pending_->steps, shards = std::move(shards), model_dir = model_dir_,
+       write_model = std::move(pending_->write_model),
+       keep = setup_.settings.output.keep]() -> Result<std::vector<uint64_t>> {
+        RETURN_IF_ERROR(
+            AsFaultOfTheWorld(Write(write_model, shards, CheckpointDirectory(model_dir, steps))));
+        // Old ones go only once the new one is whole.
+        std::vector<uint64_t> kept = CheckpointsOf(model_dir);
+        if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<ptrdiff_t>(keep));
+        return DeleteExcept(kept, model_dir);
       });
 }
 
-Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64_t steps,
-                                     bool whole) {
-  // What somebody reads stays; the next checkpoint tries again.
-  const Result<std::vector<uint64_t>> kept = DeleteCheckpointsExcept(wanted, model_dir_);
-  if (!kept.ok()) return AsFaultOfTheWorld(kept.status());
+Status Checkpoints::DeletePartsExcept(const std::vector<uint64_t>& left, uint64_t steps,
+                                      bool whole) {
   KillPoint("save.before_deletion_of_parts");
   CheckpointRequest request{
       .phase = CheckpointPhase::kDelete, .name = whole ? CheckpointName(steps) : "", .deleted = {}};
@@ -288,7 +308,7 @@ Status Checkpoints::DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64
       return OkStatus();
     }));
   }
-  for (const uint64_t one : kept.value()) parts_.erase(CheckpointName(one));
+  for (const uint64_t one : left) parts_.erase(CheckpointName(one));
   request.deleted.assign(parts_.begin(), parts_.end());
   return AskShards(steps, std::move(request));
 }
@@ -311,33 +331,6 @@ std::string Checkpoints::SummaryText() const {
 std::string Checkpoints::DurableText() const {
   if (!is_on() || (figures_.made == 0 && figures_.durable_step == 0)) return "";
   return fmt::format("durable up to step {}", figures_.durable_step);
-}
-
-Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
-                        const std::function<Status()>& write) {
-  const TimeMs begun = clock.NowMs();
-  constexpr TimeMs kTellAgainMs = 30000;
-  TimeMs told_at = 0;
-  for (bool has_waited = false;; has_waited = true) {
-    Status status = write();
-    const TimeMs waited = clock.NowMs() - begun;
-    if (status.code() != StatusCode::kResourceExhausted) {
-      LOG_IF(WARNING, has_waited && status.ok())
-          << options.what << ": there is room again after " << waited << " ms; the run goes on";
-      return status;
-    }
-    if (waited >= options.deadline_ms) {
-      return status.Annotate(fmt::format("{}: the disk was full for {} ms", options.what, waited));
-    }
-    if (!has_waited || waited - told_at >= kTellAgainMs) {
-      told_at = waited;
-      LOG(WARNING) << options.what << ": the disk is full (" << status.message()
-                   << "); the run waits until there is room, "
-                   << (waited < 1000 ? "" : fmt::format("{} s so far and ", waited / 1000))
-                   << options.deadline_ms / 1000 << " s at most";
-    }
-    options.pause ? options.pause() : std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  }
 }
 
 }  // namespace rowhouse

@@ -6,7 +6,8 @@
 // keeps the rest of the model in memory; then it asks in later steps how the shards' parts stand,
 // after the pull, when shards are idle; and it writes the model when all are made. Other workers go
 // on: no shard applies a step before all workers have pushed it. One checkpoint at a time: what is
-// due meanwhile is left out. Threads: the trainer's; the model's files are written by another one.
+// due meanwhile is left out. Threads: the trainer's; another one writes the model's files and
+// deletes older ones, as a busy disk may take a second for that.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +74,9 @@ class Checkpoints {
  private:
   struct Pending {
     uint64_t steps = 0;
-    WriteModel write_model;       // until `written` has it
-    std::future<Status> written;  // of the model's files, once the parts are made
+    WriteModel write_model;  // until `written` has it
+    // Of the model's files, once the parts are made: the checkpoints that are left.
+    std::future<Result<std::vector<uint64_t>>> written;
     TimeNs began = 0;
     double seconds = 0.0;  // for which steps stood still so far
   };
@@ -90,14 +92,14 @@ class Checkpoints {
   Status WaitUntilOver();
   Status WaitUntil(uint64_t steps, const std::function<Status(bool* is_over)>& go_on) const;
   Status Advance(bool* is_over);
-  Status Complete(const Status& written);
+  Status Complete(const Result<std::vector<uint64_t>>& left);
   Status AskShards(uint64_t steps, CheckpointRequest request);
   // Whether a shard has something of it to do; why there is no checkpoint, or "".
   bool IsUnderWay() const;
   std::string NoRoom() const;
   void StartWriting();
-  // Here and on the shards, between the same two steps. `whole`: the checkpoint of `steps` is.
-  Status DeleteOthersThan(const std::vector<uint64_t>& wanted, uint64_t steps, bool whole);
+  // On the shards. `whole`: the checkpoint of `steps` is.
+  Status DeletePartsExcept(const std::vector<uint64_t>& left, uint64_t steps, bool whole);
 
   const WorkerSetup& setup_;
   const JobSpec& job_;
@@ -109,19 +111,5 @@ class Checkpoints {
   std::set<std::string> parts_;  // checkpoints of which some shard had a part when last asked
   RunReport::Checkpoints figures_;
 };
-
-// Where the disk is full, the save at the end waits for room, so that no trained model is lost.
-
-struct RoomOptions {
-  std::string what;                       // what is written: "the model in DIR"
-  TimeMs deadline_ms = 0;                 // how long to wait for room
-  std::function<void()> pause = nullptr;  // between two tries; null: half a second
-};
-
-// Calls `write` again and again while it returns kResourceExhausted and the deadline has not
-// passed. Returns what the last call returned. Logs when it begins to wait, every half minute, and
-// when there is room again.
-Status UntilThereIsRoom(const RoomOptions& options, const Clock& clock,
-                        const std::function<Status()>& write);
 
 }  // namespace rowhouse

@@ -14,6 +14,7 @@
 #include "common/transport/peer_name.h"
 #include "launch/hosts/cluster.h"
 #include "launch/model/manifest.h"
+#include "launch/model/room_on_disk.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/run/checkpoints.h"
 #include "launch/run/debug_print.h"

@@ -1,4 +1,5 @@
-#include "launch/run/checkpoints.h"
+#include "launch/model/room_on_disk.h"
+
 #include "tests/testing/manual_clock.h"
 #include "tests/testing/testing.h"
 
