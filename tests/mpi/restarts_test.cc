@@ -91,19 +91,6 @@ attempt=$(wc -l <{0}/attempts)
     return at == std::string::npos ? result.Describe()
                                    : result.out.substr(at, result.out.find('\n', at) - at);
   }
-  static size_t Count(const std::string& text, const std::string& words) {
-    size_t count = 0;
-    for (size_t at = 0; (at = text.find(words, at)) != std::string::npos; ++at) ++count;
-    return count;
-  }
-  // False at the end of the process.
-  static bool WaitForSaves(const Process& process, size_t saves) {
-    for (int i = 0; i < 3000 && kill(process.pid(), 0) == 0; ++i) {
-      if (Count(process.Output(), "\nsaved step ") >= saves) return true;
-      std::this_thread::sleep_for(milliseconds(20));
-    }
-    return false;
-  }
   // Of the run: the server of a PS node, or a rank.
   static void Kill(const Process& process, int rank) {
     for (const Process::Descendant& one : process.Descendants()) {
@@ -128,7 +115,7 @@ TEST_F(Restarted, ARunThatIsKilledEndsWithTheRowsOfOneThatWasNot) {
   constexpr int kServer = -1, kWorker = 3;
   size_t saves = 0;
   for (const int victim : {kServer, kWorker}) {
-    ASSERT_TRUE(WaitForSaves(process, saves += 4)) << process.Wait().Describe();
+    ASSERT_TRUE(process.WaitForOutput("\nsaved step ", saves += 2)) << process.Wait().Describe();
     Kill(process, victim);
   }
   const ProcessResult result = process.Wait();
@@ -171,7 +158,7 @@ TEST_F(Restarted, WithoutASaveARunBeginsAgain) {
 
 TEST_F(Restarted, ASchedulersSignalSavesAndHasACodeOfItsOwn) {
   Process process(Run("model", {"--max_restarts=3"}, {"--save_every=20", "--nepochs=1000"}));
-  ASSERT_TRUE(WaitForSaves(process, 2)) << process.Wait().Describe();
+  ASSERT_TRUE(process.WaitForOutput("\nsaved step ", 2)) << process.Wait().Describe();
   process.Signal(SIGUSR2);
   const ProcessResult result = process.Wait();
   EXPECT_EQ(result.exit_code, 75) << result.Describe();
@@ -182,7 +169,7 @@ TEST_F(Restarted, ASchedulersSignalSavesAndHasACodeOfItsOwn) {
 
 TEST_F(Restarted, AfterTheLauncherWasKilledTheSameCommandWithLoadGoesOn) {
   Process process(Run("model", {"--max_restarts=3"}, {"--save_every=20", "--nepochs=1000"}));
-  ASSERT_TRUE(WaitForSaves(process, 2)) << process.Wait().Describe();
+  ASSERT_TRUE(process.WaitForOutput("\nsaved step ", 2)) << process.Wait().Describe();
   process.Signal(SIGKILL);
   process.Wait();
   const ProcessResult result =

@@ -176,11 +176,14 @@ void Process::KillAll() {
 
 std::string Process::Output() const { return ReadAll(output_ / "out"); }
 
-bool Process::WaitForOutput(const std::string& text) {
+bool Process::WaitForOutput(const std::string& text, size_t times) {
   for (;;) {
     const bool is_last_look = Reap() || IsOverdue();
     for (const char* stream : {"out", "err"}) {
-      if (ReadAll(output_ / stream).find(text) != std::string::npos) return true;
+      const std::string output = ReadAll(output_ / stream);
+      size_t found = 0;
+      for (size_t at = 0; (at = output.find(text, at)) != std::string::npos; ++at) ++found;
+      if (found >= times) return true;
     }
     if (is_last_look) return false;
     std::this_thread::sleep_for(kPollInterval);

@@ -62,9 +62,9 @@ class Process {
   // Stdout so far.
   std::string Output() const;
 
-  // Waits until stdout or stderr contains `text`. False if the command ends or reaches its limit
-  // first.
-  bool WaitForOutput(const std::string& text);
+  // Waits until stdout or stderr contains `text` so many times. False if the command ends or
+  // reaches its limit first.
+  bool WaitForOutput(const std::string& text, size_t times = 1);
 
   // Waits for the end. At the time limit, counted from the start, kills everything.
   ProcessResult Wait();
