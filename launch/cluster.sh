@@ -30,6 +30,7 @@ which every host connects before training: firewalls must allow that.
   LAUNCH_AGENT   the program that starts a command on a host, called with host and command (ssh)
   HOST_DEADLINE  the longest wait for a host's answer, in seconds (20)
   HOST_RETURN_DEADLINE  the longest wait for a host to come back before a restart, in seconds (600)
+  MPIRUN_END_DEADLINE   how long mpirun may live when all ranks on this host have ended, in seconds (60)
 END
 }
 

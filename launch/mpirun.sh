@@ -112,23 +112,50 @@ ask_what_it_waits_for() {
 }
 trap ask_what_it_waits_for URG
 
+# mpirun may wait for ever for what is left of a run whose host is gone, or be stopped itself: it is killed
+# once all ranks on this host have ended and it has not for so many seconds. Where none was seen, what counts
+# is all that it started.
+end_a_hung_mpirun() {  # its process number
+  local children child name state is_alive has_ranks=false quiet=0 deadline="${MPIRUN_END_DEADLINE:-60}"
+  while kill -0 "$1" 2>/dev/null; do
+    sleep 1 </dev/null >/dev/null 2>&1
+    is_alive=false children=
+    read -r children 2>/dev/null <"/proc/$1/task/$1/children" || true
+    for child in $children; do
+      { read -r _ name state _ <"/proc/$child/stat"; } 2>/dev/null || continue
+      [[ "$state" != Z ]] || continue
+      [[ "$name" != "(rowhouse"* ]] || is_alive=true has_ranks=true
+      "$has_ranks" || is_alive=true
+    done
+    quiet=$((quiet + 1))
+    ! "$is_alive" || quiet=0
+    ((quiet > deadline)) || continue
+    echo "mpirun.sh: the ranks on this host have ended, and mpirun has not within $deadline s: it is killed" >&2
+    kill -KILL "$1" 2>/dev/null || true
+    return
+  done
+}
+
 run_once() {  # sets status
   exec {news}> >(only_news >&2)
-  local news_pid=$! i
+  local news_pid=$! watch_pid i
   SECONDS=0
   # Not of this process group, or Ctrl-C would reach mpirun as well; ended if this script is killed.
   setsid setpriv --pdeathsig TERM mpirun "${arguments[@]}" "${command[@]}" <&0 2>&"$news" &
   mpirun_pid=$!
   exec {news}>&-
+  end_a_hung_mpirun "$mpirun_pid" &
+  watch_pid=$!
 
   # A trap ends `wait` with a number of its own.
   while true; do
     was_interrupted=false
     status=0
-    wait "$mpirun_pid" || status=$?
+    wait "$mpirun_pid" 2>/dev/null || status=$?  # It would say "Killed", with a line of this file.
     "$was_interrupted" || break
   done
   mpirun_pid=
+  kill "$watch_pid" 2>/dev/null || true
   # What it said at last; a server that still ends has stderr open, so not for long.
   for ((i = 0; i < 20; ++i)); do
     kill -0 "$news_pid" 2>/dev/null || break

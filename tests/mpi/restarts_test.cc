@@ -206,6 +206,19 @@ TEST_F(Restarted, RunsThatGetOnAreRestartedAsOftenAsAllowed) {
   EXPECT_TRUE(told[1].at("from_step").is_null());
 }
 
+// Its ranks have ended; it is stopped, and hears no SIGTERM.
+TEST_F(Restarted, AnMpirunThatDoesNotEndIsKilled) {
+  Command command = Pretend(
+      "echo \"0 1.0 $attempt\" >$model/steps_done\n"
+      "if ((attempt == 1)); then kill -STOP $PPID; exit 1; fi",
+      {"--max_restarts=2"});
+  command.environment["MPIRUN_END_DEADLINE"] = "1";
+  const ProcessResult result = RunCommand(command);
+  EXPECT_EQ(result.exit_code, 0) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("and mpirun has not within 1 s: it is killed"));
+  EXPECT_EQ(Attempts().size(), 2u);
+}
+
 TEST_F(Restarted, AMistakeOfTheOperatorIsNotTriedAgain) {
   const ProcessResult result = RunCommand(Pretend("exit 2", {"--max_restarts=9"}));
   EXPECT_EQ(result.exit_code, 2) << result.Describe();
