@@ -153,10 +153,10 @@ class RowStore {
   // others passed over.
   virtual Status ScanRows(TableId table, RowId first, RowId end, const Visitor& visit);
 
-  // What follows is for rows that are moved between stores; by default kUsage, for stores without
-  // files.
+  // What follows is for rows that are moved between stores; by default kUsage. Stores without files
+  // may be moved from, and never to.
   virtual Result<std::unique_ptr<RowCursor>> Cursor(const RowRange& range) const;
-  // About how many bytes of files hold these rows.
+  // About how many bytes, of files if the store has any, hold these rows.
   virtual uint64_t BytesOf(const RowRange& /*range*/) const { return 0; }
   // Makes the file `path`, on the file system of the store, for its Ingest.
   virtual Result<std::unique_ptr<RowFileWriter>> NewRowFile(const std::string& path) const;

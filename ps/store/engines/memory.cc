@@ -10,6 +10,25 @@
 namespace rowhouse {
 namespace {
 
+using MemoryRecords = std::map<StoreKey, std::vector<std::byte>>;
+
+// Of a store that no Put changes meanwhile.
+class MemoryCursor final : public RowCursor {
+ public:
+  MemoryCursor(MemoryRecords::const_iterator begin, MemoryRecords::const_iterator end)
+      : at_(begin), end_(end) {}
+
+  bool IsValid() const override { return at_ != end_; }
+  void Next() override { ++at_; }
+  RowId row() const override { return at_->first.row; }
+  uint16_t first_column() const override { return at_->first.first_column; }
+  std::span<const std::byte> record() const override { return at_->second; }
+  Status status() const override { return OkStatus(); }
+
+ private:
+  MemoryRecords::const_iterator at_, end_;
+};
+
 class MemoryStore final : public RowStore {
  public:
   explicit MemoryStore(const RowStoreOptions& options) : read_only_(options.read_only) {}
@@ -54,13 +73,29 @@ class MemoryStore final : public RowStore {
     return OkStatus();
   }
 
+  Result<std::unique_ptr<RowCursor>> Cursor(const RowRange& range) const override {
+    std::unique_ptr<RowCursor> cursor =
+        std::make_unique<MemoryCursor>(records_.lower_bound({range.table, range.first, 0}),
+                                       records_.lower_bound({range.table, range.end, 0}));
+    return cursor;
+  }
+
+  uint64_t BytesOf(const RowRange& range) const override {
+    uint64_t bytes = 0;
+    const auto end = records_.lower_bound({range.table, range.end, 0});
+    for (auto at = records_.lower_bound({range.table, range.first, 0}); at != end; ++at) {
+      bytes += at->second.size();
+    }
+    return bytes;
+  }
+
   RowStoreCounters counters() const override {
     return {.rows_read = rows_read_, .rows_written = rows_written_};
   }
 
  private:
   const bool read_only_;
-  std::map<StoreKey, std::vector<std::byte>> records_;
+  MemoryRecords records_;
   std::atomic<uint64_t> rows_read_ = 0;
   std::atomic<uint64_t> rows_written_ = 0;
 };
