@@ -281,14 +281,16 @@ class Move {
   Status MoveRange(const RowRange& range, RecordRouting& routing) {
     std::map<ShardId, PartWriter> writers;
     ASSIGN_OR_RETURN(MergedRows rows, MergedRows::Open(sources_, range));
+    const std::vector<RowId>& on_workers = plan_.worker_rows(range.table);
     uint64_t unreported = 0, records = 0, bytes = 0;
     while (rows.IsValid()) {
+      const bool is_on_workers = std::ranges::binary_search(on_workers, rows.row());
       RETURN_IF_ERROR(routing.Route(
           range.table, rows.row(), rows.pieces(),
           [&](const Slice& slice, const RecordLayout& layout,
               std::span<const std::byte> record) -> Status {
             const auto number = number_of_.find(slice.shard);
-            if (number == number_of_.end()) return OkStatus();
+            if (is_on_workers || number == number_of_.end()) return OkStatus();
             auto writer = writers.find(slice.shard);
             if (writer == writers.end()) {
               writer = writers
@@ -387,6 +389,54 @@ Result<MoveResult> MoveRows(const std::vector<TableSpec>& tables, const Plan& pl
                             std::span<const RowStore* const> sources,
                             std::span<const MoveTarget> targets, const MoveOptions& options) {
   return Move(tables, plan, sources, targets, options).Run();
+}
+
+namespace {
+
+// The rows of a table that live on the workers, and others between them: rows that are passed over
+// cost less than a cursor for each row.
+std::vector<RowRange> RangesOnWorkers(const TableSpec& spec, const Plan& plan) {
+  constexpr uint64_t kRowsPassedOver = 256;
+  if (plan.is_on_workers(spec.id)) {
+    return {{.table = spec.id, .first = RowId{0}, .end = RowId{spec.rows}}};
+  }
+  std::vector<RowRange> ranges;
+  for (const RowId row : plan.worker_rows(spec.id)) {
+    if (ranges.empty() || Raw(row) - Raw(ranges.back().end) > kRowsPassedOver) {
+      ranges.push_back({.table = spec.id, .first = row, .end = row});
+    }
+    ranges.back().end = RowId{Raw(row) + 1};
+  }
+  return ranges;
+}
+
+}  // namespace
+
+Status ReadWorkerRows(const std::vector<TableSpec>& tables, const Plan& plan,
+                      std::span<const RowStore* const> sources, const WorkerRowVisitor& visit) {
+  std::vector<Slice> whole_tables;
+  for (const TableSpec& spec : tables) {
+    whole_tables.push_back({.table = spec.id, .row_end = spec.rows, .column_end = spec.dim});
+  }
+  ASSIGN_OR_RETURN(const Plan uncut, Plan::Make(tables, /*shards=*/1, std::move(whole_tables)));
+  RecordRouting routing(tables, uncut);  // joins the records of a row
+  for (const TableSpec& spec : tables) {
+    const std::vector<RowId>& single = plan.worker_rows(spec.id);
+    for (const RowRange& range : RangesOnWorkers(spec, plan)) {
+      ASSIGN_OR_RETURN(MergedRows rows, MergedRows::Open(sources, range));
+      while (rows.IsValid()) {
+        if (single.empty() || std::ranges::binary_search(single, rows.row())) {
+          RETURN_IF_ERROR(routing.Route(
+              spec.id, rows.row(), rows.pieces(),
+              [&](const Slice&, const RecordLayout&, std::span<const std::byte> record) {
+                return visit(spec.id, rows.row(), record);
+              }));
+        }
+        RETURN_IF_ERROR(rows.Next());
+      }
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace rowhouse

@@ -3,6 +3,9 @@
 // once: old stores are read side by side, merged in key order, and written as sorted files that the
 // new stores take over, so that no two files of a store overlap and none is compacted.
 //
+// Rows that the new plan keeps on the workers are given to no store; ReadWorkerRows reads them.
+// Those that the old plan kept there come from a source of their own.
+//
 // A move that was cut off goes on where it was: ranges that are whole stay (move_journal.h).
 // Sources are only read.
 #pragma once
@@ -70,5 +73,12 @@ struct MoveResult {
 Result<MoveResult> MoveRows(const std::vector<TableSpec>& tables, const Plan& plan,
                             std::span<const RowStore* const> sources,
                             std::span<const MoveTarget> targets, const MoveOptions& options);
+
+// Calls visit(table, row, record) for each row of the sources that `plan` keeps on the workers, by
+// table, then row. The record has all columns of the row and is valid until `visit` returns.
+// Returns the first error of `visit`; kCorruption as MoveRows.
+using WorkerRowVisitor = std::function<Status(TableId, RowId, std::span<const std::byte>)>;
+Status ReadWorkerRows(const std::vector<TableSpec>& tables, const Plan& plan,
+                      std::span<const RowStore* const> sources, const WorkerRowVisitor& visit);
 
 }  // namespace rowhouse

@@ -10,7 +10,6 @@
 #include "common/durable_file.h"
 #include "common/kill_point.h"
 #include "ps/move/move_journal.h"
-#include "ps/move/row_move.h"
 #include "ps/shard/restored_part.h"
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
@@ -103,8 +102,11 @@ class ShardWrittenRows {
 
 class Routing {
  public:
-  Routing(const ShardOpeningOptions& options, const JobSpec& job)
-      : options_(options), job_(job), sources_digest_(SourcesDigest(job.load)) {}
+  Routing(const ShardOpeningOptions& options, const JobSpec& job, const RowStore* on_workers)
+      : options_(options),
+        job_(job),
+        on_workers_(on_workers),
+        sources_digest_(SourcesDigest(job.load)) {}
 
   Status Run(std::vector<ShardId> shards) {
     if (shards.empty()) return OkStatus();
@@ -120,20 +122,17 @@ class Routing {
     }
     for (const SavedShard& saved : job_.load.shards)
       RETURN_IF_ERROR(CheckIsElsewhere(saved, shards));
-    for (const SavedShard& saved : job_.load.shards) {
-      ASSIGN_OR_RETURN(SavedShard source, FindSource(options_, job_, saved));
-      sources_.push_back(std::move(source));
-    }
-    const std::string move =
-        fmt::format("{} {} {}", job_.model_id, job_.plan.digest(), sources_digest_);
+    RETURN_IF_ERROR(FindSources());
+    // The step, as rows on the workers change without the stamp of a shard.
+    const std::string move = fmt::format("{} {} {} {}", job_.model_id, job_.plan.digest(),
+                                         sources_digest_, job_.load.step);
     const bool goes_on = AreSourcesNamed(job_.load) && MoveJournal::IsOf(journal, move);
     for (const ShardId shard : shards) {
       if (!goes_on || WereChanged(shard)) RETURN_IF_ERROR(ClearCutOff(shard));
       RETURN_IF_ERROR(Claim(shard));
       KillPoint("moved.claimed");
     }
-    const Status filled =
-        job_.load.plan_digest == job_.plan.digest() ? Link(shards) : Move(shards, journal, move);
+    const Status filled = IsSavedPlan() ? Link(shards) : Move(shards, journal, move);
     // Of rows that cannot be moved nothing is left; a move that was stopped goes on.
     if (filled.code() == StatusCode::kCorruption) {
       for (const ShardId shard : shards) RETURN_IF_ERROR(ClearCutOff(shard));
@@ -145,7 +144,38 @@ class Routing {
     return filled;
   }
 
+  Status ReadForWorkers(const WorkerRowVisitor& visit) {
+    if (!IsSavedPlan()) RETURN_IF_ERROR(FindSources());  // Else no shard has any.
+    ASSIGN_OR_RETURN(const Sources sources, OpenSources());
+    return ReadWorkerRows(job_.tables, job_.plan, sources.all, visit);
+  }
+
  private:
+  bool IsSavedPlan() const { return job_.load.plan_digest == job_.plan.digest(); }
+
+  Status FindSources() {
+    for (const SavedShard& saved : job_.load.shards) {
+      ASSIGN_OR_RETURN(SavedShard source, FindSource(options_, job_, saved));
+      sources_.push_back(std::move(source));
+    }
+    return OkStatus();
+  }
+
+  struct Sources {
+    std::vector<std::unique_ptr<RowStore>> of_shards;
+    std::vector<const RowStore*> all;
+  };
+  Result<Sources> OpenSources() const {
+    Sources sources;
+    for (const SavedShard& saved : sources_) {
+      ASSIGN_OR_RETURN(auto source, OpenSavedRows(options_, saved.directory, /*read_only=*/true));
+      sources.all.push_back(source.get());
+      sources.of_shards.push_back(std::move(source));
+    }
+    if (on_workers_ != nullptr) sources.all.push_back(on_workers_);
+    return sources;
+  }
+
   std::string DirectoryOf(ShardId shard) const { return ShardDirectory(options_.row_dir, shard); }
 
   Status CheckIsElsewhere(const SavedShard& saved, const std::vector<ShardId>& shards) const {
@@ -259,13 +289,8 @@ class Routing {
   Status Move(const std::vector<ShardId>& shards, const std::string& journal,
               const std::string& move) {
     const auto begin = std::chrono::steady_clock::now();
-    std::vector<std::unique_ptr<RowStore>> sources, stores;
-    std::vector<const RowStore*> read;
-    for (const SavedShard& saved : sources_) {
-      ASSIGN_OR_RETURN(auto source, OpenSavedRows(options_, saved.directory, /*read_only=*/true));
-      read.push_back(source.get());
-      sources.push_back(std::move(source));
-    }
+    ASSIGN_OR_RETURN(const Sources sources, OpenSources());
+    std::vector<std::unique_ptr<RowStore>> stores;
     std::vector<ShardWrittenRows> written;
     std::vector<MoveTarget> targets;
     written.reserve(shards.size());  // Targets keep references.
@@ -281,7 +306,7 @@ class Routing {
     OpeningProgress& progress = *options_.progress;
     ASSIGN_OR_RETURN(
         const MoveResult moved,
-        MoveRows(job_.tables, job_.plan, read, targets,
+        MoveRows(job_.tables, job_.plan, sources.all, targets,
                  {.journal = journal,
                   .move = move,
                   .on_begin = [&progress](uint64_t bytes) { progress.Expect(bytes); },
@@ -294,13 +319,14 @@ class Routing {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     VLOG(1) << fmt::format("rows routed anew shards={} records={} bytes={} from={} seconds={:.1f}",
-                           shards.size(), moved.records_read, moved.bytes_read, sources_.size(),
+                           shards.size(), moved.records_read, moved.bytes_read, sources.all.size(),
                            took.count());
     return OkStatus();
   }
 
   const ShardOpeningOptions& options_;
   const JobSpec& job_;
+  const RowStore* const on_workers_;
   const std::string sources_digest_;
   std::vector<SavedShard> sources_;  // job.load.shards where their rows lie
 };
@@ -308,11 +334,16 @@ class Routing {
 }  // namespace
 
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
-                 std::vector<ShardId> shards) {
-  const Status routed = Routing(options, job).Run(std::move(shards));
+                 std::vector<ShardId> shards, const RowStore* on_workers) {
+  const Status routed = Routing(options, job, on_workers).Run(std::move(shards));
   if (routed.code() != StatusCode::kResourceExhausted) return routed;
   return MakeStatus(routed.code(), "{}; what was moved stays, and the same command goes on from it",
                     routed.message());
+}
+
+Status ReadRowsForWorkers(const ShardOpeningOptions& options, const JobSpec& job,
+                          const RowStore* on_workers, const WorkerRowVisitor& visit) {
+  return Routing(options, job, on_workers).ReadForWorkers(visit);
 }
 
 bool AreRowsRouted(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard) {

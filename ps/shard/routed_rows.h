@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "common/status.h"
+#include "ps/move/row_move.h"
 #include "ps/shard/shard_opening.h"
+#include "ps/store/row_store.h"
 #include "sharding/plans/job_spec.h"
 #include "sharding/rows/rows_digest.h"
 
@@ -22,9 +24,16 @@ namespace rowhouse {
 // Fills the directories of these shards, all of one node, with the rows of job.load as job.plan
 // divides them. Each stored record that any of them owns a column of is read once. Shards whose
 // rows are there already are left alone. Under the saved plan a shard's files are linked, or copied
-// where there can be no links. Requires job.is_load and a store with files.
+// where there can be no links. Requires job.is_load and a store with files. `on_workers`: the rows
+// that the saved plan kept on the workers; null if job.plan keeps the same ones there.
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
-                 std::vector<ShardId> shards);
+                 std::vector<ShardId> shards, const RowStore* on_workers = nullptr);
+
+// Calls visit(table, row, record) for the rows of job.load that job.plan keeps on the workers and
+// that a step has touched (ps/move/row_move.h), wherever they were. `on_workers` as for RouteRows,
+// never null. Changes nothing.
+Status ReadRowsForWorkers(const ShardOpeningOptions& options, const JobSpec& job,
+                          const RowStore* on_workers, const WorkerRowVisitor& visit);
 
 // Whether the rows of job.load lie in the shard's directory as job.plan divides them, unchanged
 // since an earlier attempt to load them, which was refused elsewhere.

@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <random>
 
 #include "ps/move/move_journal.h"
 #include "ps/store/row_store.h"
+#include "sharding/plans/strategy.h"
 #include "sharding/rows/record_weights.h"
 #include "tests/testing/testing.h"
 
@@ -216,6 +218,62 @@ TEST_F(RowMoveTest, TheDiskNeedsRoomForWhatTheTargetsGet) {
   EXPECT_NEAR(due("scattered", PlanOf(4, 4, 1, true), 1) / whole, 0.25, 0.01);
   EXPECT_NEAR(due("columns", PlanOf(4, 1, 4), 1) / whole, 0.25, 0.01);
   EXPECT_NEAR(due("all", PlanOf(4, 1, 4), 4) / whole, 1.0, 0.01);
+}
+
+// Single rows of users, some of which nobody has touched, and all of items.
+Plan PlanWithWorkers() {
+  const std::vector<TableSpec> tables = MovedTables();
+  const Plan cut = PlanOf(3, 3, 2);
+  std::vector<Slice> slices(cut.slices(tables[0].id).begin(), cut.slices(tables[0].id).end());
+  slices.push_back(WholeTable(tables[1], kOnWorkers));
+  return Plan::Make(tables, 3, slices,
+                    {{.table = tables[0].id,
+                      .order = {},
+                      .worker_rows = {RowId{0}, RowId{1}, RowId{2}, RowId{63}, RowId{119}}}})
+      .value();
+}
+
+TEST_F(RowMoveTest, RowsGoToTheWorkersAndBack) {
+  const Plan plan = PlanWithWorkers();
+  const auto is_on_workers = [&plan](const auto& one) {
+    const auto& [table, row, column] = one.first;
+    return plan.is_on_workers(TableId{table}) ||
+           std::ranges::count(plan.worker_rows(TableId{table}), RowId{row}) > 0;
+  };
+  const Stores sources = Save("from", PlanOf(2, 3, 4));
+  std::vector<const RowStore*> read;
+  for (const auto& source : sources) read.push_back(source.get());
+  Records on_workers, whole = RecordsUnder(PlanOf(1, 1, 1));
+  std::erase_if(whole, std::not_fn(is_on_workers));
+  auto workers = RowStores().Make("memory", {}).value();
+  ASSERT_OK(ReadWorkerRows(MovedTables(), plan, read, [&](TableId table, RowId row, auto record) {
+    on_workers[{Raw(table), Raw(row), 0}].assign(record.begin(), record.end());
+    return workers->Put({table, 0, static_cast<uint32_t>(record.size())}, std::vector{row}, record);
+  }));
+  EXPECT_EQ(on_workers, whole);
+
+  Stores stores = Open("there", 3);
+  ASSERT_OK(Move(sources, plan, stores, "there", {.range_bytes = 12'000}));
+  Records on_shards = RecordsUnder(plan);
+  std::erase_if(on_shards, is_on_workers);
+  EXPECT_EQ(RecordsOf(stores), on_shards);
+
+  // Rows that were on the workers before, and are to be there again.
+  Records again;
+  ASSERT_OK(ReadWorkerRows(MovedTables(), plan, std::vector<const RowStore*>{workers.get()},
+                           [&](TableId table, RowId row, auto record) {
+                             again[{Raw(table), Raw(row), 0}].assign(record.begin(), record.end());
+                             return OkStatus();
+                           }));
+  EXPECT_EQ(again, whole);
+
+  stores.push_back(std::move(workers));
+  const Plan last = PlanOf(2, 2, 2, true);
+  const Stores back = Open("back", 2);
+  const auto moved = Move(stores, last, back, "back", {.range_bytes = 12'000});
+  ASSERT_OK(moved);
+  EXPECT_EQ(moved.value().records_read, on_shards.size() + whole.size());
+  EXPECT_EQ(RecordsOf(back), RecordsUnder(last));
 }
 
 TEST_F(RowMoveTest, FilesOfAStoreDoNotOverlapAndNothingIsCompacted) {
