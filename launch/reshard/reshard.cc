@@ -22,7 +22,6 @@
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_rows.h"
 #include "launch/prediction/plan_of_run.h"
-#include "launch/run/run_start.h"
 #include "launch/settings/strategy_settings.h"
 #include "launch/settings/yaml_config.h"
 #include "ps/shard/routed_rows.h"
@@ -30,6 +29,7 @@
 #include "ps/store/directory_state.h"
 #include "ps/store/store_environment.h"
 #include "sharding/rows/record_weights.h"
+#include "worker/embedding/worker_rows.h"
 
 namespace rowhouse {
 namespace {
@@ -103,7 +103,6 @@ Result<JobSpec> JobOf(const Settings& settings, const LastSave& save) {
   job.tables = manifest.tables;
   ASSIGN_OR_RETURN(
       job.plan, PlanOf(settings, static_cast<uint32_t>(settings.cluster.ps), job.shards_per_node));
-  RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
   job.is_load = true;
   job.load.step = manifest.steps;
   job.load.plan_digest = manifest.plan.digest();
@@ -112,10 +111,45 @@ Result<JobSpec> JobOf(const Settings& settings, const LastSave& save) {
   return job;
 }
 
+// The saved rows on the workers, as a source of the move. Rows that no step has touched are left
+// out: no shard stores such rows.
+Result<std::unique_ptr<RowStore>> SavedWorkerRows(const LastSave& save) {
+  ASSIGN_OR_RETURN(auto rows, RowStores().Make("memory", {}));
+  ASSIGN_OR_RETURN(const SavedRows saved, SavedRows::Open(save.directory));
+  std::vector<RecordLayout> layouts;
+  for (const TableSpec& spec : save.manifest.tables) {
+    const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
+    layouts.push_back(LayoutOf(spec, *optimizer));
+  }
+  RETURN_IF_ERROR(saved.ScanRowsOnWorkers(
+      [&](TableId id, RowId row, std::span<const std::byte> record) -> Status {
+        if (layouts[Raw(id)].trailer(record.data()).lsn == 0) return OkStatus();
+        return rows->Put({.table = id, .record_bytes = static_cast<uint32_t>(record.size())},
+                         std::span(&row, 1), record);
+      }));
+  return rows;
+}
+
+// The rows that the new plan keeps on the workers: as they were saved, or, if no step has touched
+// them, with their initial values.
+Result<std::unique_ptr<WorkerRows>> NewWorkerRows(const ShardOpeningOptions& options,
+                                                  const JobSpec& job, const RowStore& saved) {
+  ASSIGN_OR_RETURN(std::unique_ptr<WorkerRows> rows, WorkerRows::Make(job.tables, job.plan));
+  if (!job.plan.has_worker_rows()) return rows;
+  ShardOpeningOptions reading = options;
+  reading.progress = std::make_shared<OpeningProgress>();  // not that of the move
+  RETURN_IF_ERROR(
+      ReadRowsForWorkers(reading, job, &saved, [&rows](TableId table, RowId row, auto record) {
+        rows->Put(table, row, record);
+        return OkStatus();
+      }));
+  return rows;
+}
+
 // The digest of all rows: those that were cut anew, and those on the workers. "": the shards' files
 // were taken as they are.
-Result<std::string> DigestOfRows(const std::string& model_dir, const std::string& row_dir,
-                                 const JobSpec& job) {
+Result<std::string> DigestOfRows(const std::string& row_dir, const JobSpec& job,
+                                 const WorkerRows& on_workers) {
   RowsDigest digest;
   for (uint32_t s = 0; s < job.plan.shards(); ++s) {
     ASSIGN_OR_RETURN(const DirectoryState state, ReadState(ShardDirectory(row_dir, ShardId{s})));
@@ -123,21 +157,12 @@ Result<std::string> DigestOfRows(const std::string& model_dir, const std::string
     ASSIGN_OR_RETURN(const RowsDigest of_shard, RowsDigest::FromHex(state.rows_digest));
     digest.Merge(of_shard);
   }
-  ASSIGN_OR_RETURN(const SavedRows saved, SavedRows::Open(model_dir));
-  RETURN_IF_ERROR(saved.ScanRowsOnWorkers([&](TableId id, RowId row,
-                                              std::span<const std::byte> record) -> Status {
-    const TableSpec& spec = job.tables[Raw(id)];
-    const auto optimizer = Optimizers().Make(spec.optimizer, spec.optimizer_options).value();
-    const RecordLayout layout = LayoutOf(spec, *optimizer);
-    if (layout.trailer(record.data()).lsn == 0) return OkStatus();  // No step has touched it.
-    digest.Add(DigestedTable(spec.name, StateShapeOf(*optimizer)), row, 0, layout, record.data());
-    return OkStatus();
-  }));
+  digest.Merge(on_workers.Digest());
   return digest.hex();
 }
 
 Status WriteNewModel(const Settings& settings, const LastSave& save, const JobSpec& job,
-                     const std::string& row_dir) {
+                     const std::string& row_dir, const WorkerRows& on_workers) {
   Manifest manifest = save.manifest;
   manifest.plan = job.plan;
   manifest.shards.clear();
@@ -147,14 +172,18 @@ Status WriteNewModel(const Settings& settings, const LastSave& save, const JobSp
     manifest.shards.push_back(
         {.shard = ShardId{s}, .host = HostName(), .directory = directory, .stamp = state.stamp});
   }
-  ASSIGN_OR_RETURN(const std::vector<float> dense, ReadDense(save.directory, save.manifest));
+  ASSIGN_OR_RETURN(std::vector<float> dense, ReadDense(save.directory, save.manifest));
   ASSIGN_OR_RETURN(const SavedRows saved, SavedRows::Open(save.directory));
-  ASSIGN_OR_RETURN(const uint64_t on_workers, saved.BytesOnWorkers());
+  ASSIGN_OR_RETURN(const uint64_t saved_bytes, saved.BytesOnWorkers());
+  dense.resize(dense.size() - saved_bytes / sizeof(float));
+  const size_t dense_values = dense.size();
+  const std::vector<float> records = on_workers.Save();
+  dense.insert(dense.end(), records.begin(), records.end());
   ASSIGN_OR_RETURN(const DatasetState data, ReadDatasetState(save.directory, save.manifest));
   ASSIGN_OR_RETURN(const std::string curve, ReadCurve(save.directory, save.manifest));
   return SaveModel(settings.output.model_dir, std::move(manifest),
                    {.dense = dense,
-                    .dense_values = dense.size() - on_workers / sizeof(float),
+                    .dense_values = dense_values,
                     .config_yaml = WriteYamlText(settings),
                     .data = data,
                     .curve = curve});
@@ -184,8 +213,6 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
   const LastSave& save = last.value();
   ASSIGN_OR_RETURN(const Settings settings, SettingsOfNewModel(save, request));
   ASSIGN_OR_RETURN(const JobSpec job, JobOf(settings, save));
-  RETURN_IF_ERROR(MakeDirectoryDurably(request.out));
-  ASSIGN_OR_RETURN(const auto writing, LockModelForRun(request.out));
 
   const std::string row_dir = settings.row_directory();
   std::vector<ShardId> shards;
@@ -197,11 +224,15 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
       .environment = std::make_shared<StoreEnvironment>(
           StoreEnvironmentOptions{.stores = job.plan.shards() + save.manifest.shards.size(),
                                   .compression = settings.storage.store_compression})};
+  ASSIGN_OR_RETURN(const auto saved_on_workers, SavedWorkerRows(save));
+  ASSIGN_OR_RETURN(const auto on_workers, NewWorkerRows(options, job, *saved_on_workers));
+  RETURN_IF_ERROR(MakeDirectoryDurably(request.out));
+  ASSIGN_OR_RETURN(const auto writing, LockModelForRun(request.out));
   {
     const ProgressLines lines(options.progress);
-    RETURN_IF_ERROR(RouteRows(options, job, shards));
+    RETURN_IF_ERROR(RouteRows(options, job, shards, saved_on_workers.get()));
   }
-  ASSIGN_OR_RETURN(const std::string digest, DigestOfRows(save.directory, row_dir, job));
+  ASSIGN_OR_RETURN(const std::string digest, DigestOfRows(row_dir, job, *on_workers));
   const std::string& due = save.manifest.rows_digest;
   if (!digest.empty() && !due.empty() && digest != due) {
     return CorruptionError(
@@ -210,7 +241,7 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
         digest, due, model_dir, request.out);
   }
   KillPoint("reshard.rows_moved");
-  RETURN_IF_ERROR(WriteNewModel(settings, save, job, row_dir));
+  RETURN_IF_ERROR(WriteNewModel(settings, save, job, row_dir, *on_workers));
 
   uint64_t bytes = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(row_dir)) {
@@ -218,9 +249,13 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
   }
   const double seconds = SecondsFrom(begin);
   Figures found;
-  found.json = {{"out", request.out}, {"shards", job.plan.shards()},
-                {"row_bytes", bytes}, {"seconds", seconds},
-                {"rows_digest", due}, {"is_digest_compared", !digest.empty() && !due.empty()}};
+  found.json = {{"out", request.out},
+                {"shards", job.plan.shards()},
+                {"row_bytes", bytes},
+                {"seconds", seconds},
+                {"worker_row_bytes", on_workers->saved_floats() * sizeof(float)},
+                {"rows_digest", due},
+                {"is_digest_compared", !digest.empty() && !due.empty()}};
   found.Say("{}: step {}, {} of {}, {:.2f} GB of rows in {:.1f} s; {}\n", request.out,
             save.manifest.steps, Counted(job.plan.shards(), "shard"),
             Counted(settings.cluster.ps, "PS node"), static_cast<double>(bytes) / 1e9, seconds,

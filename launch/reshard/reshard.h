@@ -1,5 +1,5 @@
 // rowhouse ckpt reshard: a saved model becomes one for other PS nodes, shards or another plan,
-// without a run.
+// without a run. Rows move between shards and workers, too.
 //
 // Threads: the main thread; rows are moved on as many as the CPU has cores.
 #pragma once
@@ -24,10 +24,10 @@ struct ReshardRequest {
 };
 
 // Makes a model in request.out of the last save in `model.model_dir`, which stays as it is. Its
-// rows lie in request.out/rows and have the digest that the manifest names: kCorruption, and no
-// model, if they have not. Its config.yaml says how it is divided now. A killed move goes on where
-// it was. kUsage for what the operator can mend; kResourceExhausted for a disk without room for the
-// copy.
+// rows lie in request.out/rows or, if the new plan keeps them on the workers, at the end of its
+// dense file, and have the digest that the manifest names: kCorruption, and no model, if they have
+// not. Its config.yaml says how it is divided now. A killed move goes on where it was. kUsage for
+// what the operator can mend; kResourceExhausted for a disk without room for the copy.
 Status Reshard(const Settings& model, const ReshardRequest& request);
 
 }  // namespace rowhouse

@@ -268,19 +268,27 @@ TEST_F(CheckpointRuns, RowsOfDeltaFilesMoveToAnotherPlan) {
   process.Wait();
   ASSERT_TRUE(HaveAllEnded());
   const std::string newest = fmt::format("m/checkpoints/step-{}", NewestCheckpoint("m"));
-  const ProcessResult moved =
-      RunCommand({.arguments = {ROWHOUSE_BINARY, "ckpt", "reshard", "--model_dir=" + dir_ / newest,
-                                "--out=" + dir_ / "moved", "--ps=2", "--strategy=column_wise"}});
-  ASSERT_EQ(moved.exit_code, 0) << moved.Describe();
-  std::vector<std::string> go_on = model;
-  go_on.insert(go_on.end(),
-               {"--load", "--stop_after_steps=20", "--strategy=column_wise", "--ps=2"});
-  const ProcessResult loaded = RunCommand(TrainIn(3, Flags("moved", go_on)));
-  ASSERT_EQ(loaded.exit_code, 0) << loaded.Describe();
+  const auto move = [&](const std::string& from, const std::string& to,
+                        std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {ROWHOUSE_BINARY, "ckpt", "reshard", "--model_dir=" + dir_ / from,
+                                 "--out=" + dir_ / to});
+    const ProcessResult moved = RunCommand({.arguments = std::move(flags)});
+    EXPECT_EQ(moved.exit_code, 0) << moved.Describe();
+  };
+  move(newest, "moved", {"--ps=2", "--strategy=column_wise"});
+  move(newest, "on_workers", {"--ps=1", "--strategy=replicated"});
+  move("on_workers", "back", {"--ps=2", "--strategy=column_wise"});
   std::vector<std::string> whole = model;
   whole.push_back(fmt::format("--stop_after_steps={}", NewestCheckpoint("m") + 20));
   const ProcessResult undisturbed = RunCommand(TrainIn(0, Flags("whole", whole)));
-  EXPECT_EQ(DigestOf(loaded), DigestOf(undisturbed)) << loaded.Describe();
+  std::vector<std::string> go_on = model;
+  go_on.insert(go_on.end(),
+               {"--load", "--stop_after_steps=20", "--strategy=column_wise", "--ps=2"});
+  for (const char* name : {"moved", "back"}) {
+    const ProcessResult loaded = RunCommand(TrainIn(3, Flags(name, go_on)));
+    ASSERT_EQ(loaded.exit_code, 0) << loaded.Describe();
+    EXPECT_EQ(DigestOf(loaded), DigestOf(undisturbed)) << loaded.Describe();
+  }
 }
 
 // 4 MB hold the rows, and not those of a save beside them. The run goes on; the save at its end

@@ -1,4 +1,5 @@
 // rowhouse ckpt reshard: a run goes on from the new model to the bits that it would have had.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,17 +14,35 @@ using testing::HasSubstr;
 
 class Reshard : public testing::Test {
  protected:
+  static inline const Flags kModel = {"--arch_embedding_size=500-40-3-800",
+                                      "--arch_sparse_feature_size=32",
+                                      "--arch_mlp_bot=5-16-32",
+                                      "--arch_mlp_top=16-1",
+                                      "--num_indices_per_lookup=8",
+                                      "--mini_batch_size=40",
+                                      "--data_size=390",
+                                      "--optimizer=adam",
+                                      "--learning_rate=0.05",
+                                      "--cache_ratio=0.1"};
+
   // The model in `model`, its rows beside it; always with two workers.
-  TrainResult TrainIn(const std::string& model, uint32_t ps,
-                      const std::vector<std::string>& flags) {
-    TrainRun run{.ranks = ps + 2,
-                 .flags = {"--arch_embedding_size=500-40-3-800", "--arch_sparse_feature_size=32",
-                           "--arch_mlp_bot=5-16-32", "--arch_mlp_top=16-1",
-                           "--num_indices_per_lookup=8", "--mini_batch_size=40", "--data_size=390",
-                           "--optimizer=adam", "--learning_rate=0.05", "--cache_ratio=0.1",
-                           "--ps=" + std::to_string(ps), "--model_dir=" + dir_ / model}};
-    run.flags.insert(run.flags.end(), flags.begin(), flags.end());
-    return Train(run);
+  TrainResult TrainIn(const std::string& model, uint32_t ps, const Flags& flags) {
+    return Train(
+        {.ranks = ps + 2,
+         .flags =
+             kModel + Flags{"--ps=" + std::to_string(ps), "--model_dir=" + dir_ / model} + flags});
+  }
+
+  // Makes `to` of `from`, and compares the digest of the rows.
+  void Divide(const std::string& from, const std::string& to, const std::string& digest,
+              const Flags& flags) {
+    const ProcessResult made =
+        Run(Flags{"--model_dir=" + dir_ / from, "--out=" + dir_ / to} + flags);
+    EXPECT_EQ(made.exit_code, 0) << made.Describe();
+    EXPECT_THAT(made.out, HasSubstr("rows digest " + digest + ", as before"));
+    const ProcessResult verified =
+        RunCommand({.arguments = {ROWHOUSE_BINARY, "ckpt", "verify", "--model_dir=" + dir_ / to}});
+    EXPECT_EQ(verified.exit_code, 0) << verified.Describe();
   }
 
   ProcessResult Run(const std::vector<std::string>& flags) {
@@ -67,6 +86,51 @@ TEST_F(Reshard, ARunGoesOnUnderAnotherPlanToTheSameBits) {
   ASSERT_EQ(last_on.exit_code, 0) << last_on.Describe();
   EXPECT_EQ(last_on.losses, due.losses);
   EXPECT_EQ(last_on.digest, due.digest);
+}
+
+TEST_F(Reshard, RowsGoToTheWorkersAndBackToTheSameBits) {
+  const TrainResult begun = TrainIn("first", 2, {"--nepochs=2", "--shards=2"});
+  ASSERT_EQ(begun.exit_code, 0) << begun.Describe();
+  const std::string counts = dir_ / "counts.json", plan = "--plan=" + dir_ / "plan.json";
+  const Flags plan_model = Flags{ROWHOUSE_BINARY, "plan"} + kModel;
+  const ProcessResult counted =
+      RunCommand({.arguments = plan_model + Flags{"--count_ids", "--out=" + counts}});
+  ASSERT_EQ(counted.exit_code, 0) << counted.Describe();
+  const ProcessResult planned = RunCommand(
+      {.arguments =
+           plan_model + Flags{"--strategy=skew_aware", "--hot_rows=20", "--ps=2", "--shards=2",
+                              "--access_counts=" + counts, "--out=" + dir_ / "plan.json"}});
+  ASSERT_EQ(planned.exit_code, 0) << planned.Describe();
+  ASSERT_THAT(planned.out, HasSubstr("single rows: "));
+  // A run names the command that moves them.
+  const TrainResult refused = TrainIn("first", 2, {"--shards=2", "--load", plan});
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("ckpt reshard --model_dir=" + dir_ / "first"));
+  EXPECT_THAT(refused.err, HasSubstr("--out=NEW --ps=2 --shards=2 " + plan + " makes"));
+
+  Divide("first", "grid", begun.digest, {"--ps=3", "--shards=1", "--strategy=grid"});
+  Divide("grid", "hot", begun.digest, {"--ps=2", "--shards=2", plan});
+  Divide("hot", "replicated", begun.digest, {"--ps=1", "--shards=2", "--strategy=replicated"});
+  Divide("replicated", "hot_again", begun.digest, {"--ps=2", "--shards=2", plan});
+  // A killed move goes on.
+  const ProcessResult killed = RunCommand(
+      {.arguments = {ROWHOUSE_BINARY, "ckpt", "reshard", "--model_dir=" + dir_ / "hot_again",
+                     "--out=" + dir_ / "wide", "--ps=3", "--shards=1", "--strategy=column_wise"},
+       .environment = {{"ROWHOUSE_KILL_POINT", "moved.before_seal:2"}}});
+  EXPECT_EQ(killed.signal, SIGKILL) << killed.Describe();
+  Divide("hot_again", "wide", begun.digest, {"--ps=3", "--shards=1", "--strategy=column_wise"});
+
+  const TrainResult due = TrainIn("first", 2, {"--nepochs=3", "--shards=2", "--load"});
+  ASSERT_EQ(due.exit_code, 0) << due.Describe();
+  for (const TrainResult& on :
+       {TrainIn("hot", 2, {"--nepochs=3", "--shards=2", plan, "--load"}),
+        TrainIn("replicated", 1, {"--nepochs=3", "--shards=2", "--strategy=replicated", "--load"}),
+        TrainIn("hot_again", 2, {"--nepochs=3", "--shards=2", plan, "--load"}),
+        TrainIn("wide", 3, {"--nepochs=3", "--strategy=column_wise", "--load"})}) {
+    ASSERT_EQ(on.exit_code, 0) << on.Describe();
+    EXPECT_EQ(on.losses, due.losses);
+    EXPECT_EQ(on.digest, due.digest);
+  }
 }
 
 TEST_F(Reshard, WhatTheOperatorCanMendIsSaid) {

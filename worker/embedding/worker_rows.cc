@@ -149,6 +149,14 @@ uint64_t WorkerRows::existing_rows() const {
   return rows;
 }
 
+void WorkerRows::Put(TableId id, RowId row, std::span<const std::byte> record) {
+  CHECK_GE(place_[Raw(id)], 0);
+  Table& table = tables_[static_cast<size_t>(place_[Raw(id)])];
+  const std::optional<uint64_t> place = table.PlaceOf(row);
+  CHECK(place && record.size() == table.layout.bytes());
+  std::ranges::copy(record, table.record(*place));
+}
+
 size_t WorkerRows::saved_floats() const {
   size_t bytes = 0;
   for (const Table& table : tables_) bytes += table.records.size();

@@ -55,6 +55,10 @@ class WorkerRows {
   RowsDigest Digest() const;
   uint64_t existing_rows() const;
 
+  // Puts another record in the place of a row's. Requires a row that lives on the workers, and a
+  // record of its table's size.
+  void Put(TableId table, RowId row, std::span<const std::byte> record);
+
   // All records, for the model's dense file. Load takes what Save returned for the same tables and
   // plan; kCorruption if the size differs.
   std::vector<float> Save() const;
