@@ -246,6 +246,39 @@ Result<TrainingHistory> ReadHistory(const std::string& model_dir, const Manifest
   return history;
 }
 
+// kUsage if rows on the workers under the saved plan are on shards under the job's, or the other
+// way round. A run does not move them, as a PS node may not see the model directory.
+Status CheckRowsOnWorkers(const Settings& settings, const JobSpec& job, const Plan& saved) {
+  for (const TableSpec& table : job.tables) {
+    const bool is_there = job.plan.is_on_workers(table.id);
+    const std::vector<RowId>& before = saved.worker_rows(table.id);
+    const std::vector<RowId>& now = job.plan.worker_rows(table.id);
+    std::string moved;
+    if (saved.is_on_workers(table.id) != is_there) {
+      moved = fmt::format("the rows of table \"{}\" were saved {}", table.name,
+                          is_there ? "on the shards, and are asked for on the workers"
+                                   : "on the workers, and are asked for on the shards");
+    } else if (before != now) {
+      moved = fmt::format(
+          "other single rows of table \"{}\" were saved on the workers ({}) than are asked for "
+          "there ({})",
+          table.name, before.size(), now.size());
+    } else {
+      continue;
+    }
+    const std::string& plan = settings.sharding.plan;
+    const bool has_file = !plan.empty() && !AsksForPlanner(plan);
+    return UsageError(
+        "--load: {}; a run does not move them. rowhouse ckpt reshard --model_dir={} "
+        "--out=NEW --ps={} --shards={} --plan={} makes a model to go on from{}; or give the plan "
+        "that the model was saved with",
+        moved, settings.output.model_dir, job.plan.shards() / job.shards_per_node,
+        job.shards_per_node, has_file ? plan : "FILE",
+        has_file ? "" : "; rowhouse plan with this run's settings and --out=FILE makes the plan");
+  }
+  return OkStatus();
+}
+
 // *says: what was said of the plan, if it is still the plan.
 Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says) {
   JobSpec& job = start->job;
@@ -270,7 +303,7 @@ Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says)
     says->clear();
     RETURN_IF_ERROR(CountStepRows(settings, &job));
   }
-  RETURN_IF_ERROR(CheckRowsOnWorkers(job, manifest.plan));
+  RETURN_IF_ERROR(CheckRowsOnWorkers(settings, job, manifest.plan));
   RETURN_IF_ERROR(CheckOutputs(settings));
   job.model_id = manifest.model_id;
   // Of the settings that the model began with: those of this run may differ.
@@ -351,26 +384,6 @@ DatasetState DatasetStateOf(const std::string& text) {
 }
 
 }  // namespace
-
-Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved) {
-  for (const TableSpec& table : job.tables) {
-    const bool is_there = job.plan.is_on_workers(table.id);
-    if (saved.is_on_workers(table.id) != is_there) {
-      return UsageError(
-          "--load: the rows of table \"{}\" were saved {}; give the same strategy (or option "
-          "remainder of its kind), they are not moved",
-          table.name,
-          is_there ? "on the shards, and are asked for on the workers"
-                   : "on the workers, and are asked for on the shards");
-    }
-    if (saved.worker_rows(table.id) == job.plan.worker_rows(table.id)) continue;
-    return UsageError(
-        "--load: {} single rows of table \"{}\" were saved on the workers, {} are asked for there, "
-        "and not the same ones; they are not moved: give the plan the model was saved with",
-        saved.worker_rows(table.id).size(), table.name, job.plan.worker_rows(table.id).size());
-  }
-  return OkStatus();
-}
 
 Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                             const RunHosts& hosts, Communicator& workers) {

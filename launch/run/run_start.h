@@ -33,10 +33,6 @@ struct RunStart {
   std::optional<PlanPromise> promise;
 };
 
-// kUsage if rows on the workers under the saved plan are on shards under the job's, or the other
-// way round: they are loaded as they were saved.
-Status CheckRowsOnWorkers(const JobSpec& job, const Plan& saved);
-
 // Collective: the first of `workers` makes the plan, reads the manifest in the model directory if
 // there is one, and checks that outputs can be written; then all workers have the same result or
 // the same error. Requires settings.Validate() to be OK. kUsage for what the operator can mend: an
