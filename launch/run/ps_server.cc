@@ -16,7 +16,7 @@
 
 #include "common/clean_text.h"
 #include "common/clock.h"
-#include "common/inquiry.h"
+#include "common/inquiry/inquiry.h"
 #include "common/read_value.h"
 #include "common/thread_name.h"
 #include "common/transport/tcp_socket.h"

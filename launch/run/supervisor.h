@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "common/inquiry.h"
+#include "common/inquiry/inquiry.h"
 #include "common/status.h"
 #include "common/transport/security.h"
 #include "common/transport/tcp_socket.h"
@@ -45,7 +45,7 @@ class Supervisor {
   // "tcp://host:port" of the node.
   const std::string& endpoint() const { return endpoint_; }
 
-  // Hands inquiries (common/inquiry.h) on. OK while the server runs; otherwise an error that says
+  // Hands inquiries (common/inquiry/inquiry.h) on. OK while the server runs; otherwise an error that says
   // how it ended, with node, pid, and signal or exit code. kUsage if the server ended because of
   // the operator's mistake, which it has printed.
   Status Check();

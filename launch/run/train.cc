@@ -15,7 +15,7 @@
 
 #include "common/clean_text.h"
 #include "common/clock.h"
-#include "common/inquiry.h"
+#include "common/inquiry/inquiry.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "launch/command_line/foreign_flags.h"

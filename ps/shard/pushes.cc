@@ -1,5 +1,6 @@
 #include "ps/shard/pushes.h"
 
+#include <fmt/ranges.h>
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -136,15 +137,20 @@ uint64_t Pushes::RecordBytesOfNext() const {
   return bytes;
 }
 
-std::string Pushes::DescribeMissing() const {
+std::vector<uint32_t> Pushes::Missing() const {
   const auto step = steps_.find(state_.next_step);
-  std::string missing;
+  std::vector<uint32_t> missing;
   for (uint32_t worker = 0; worker < state_.options.workers; ++worker) {
     if (step != steps_.end() && step->second.workers[worker].is_complete()) continue;
-    missing += (missing.empty() ? "" : ", ") + std::to_string(worker);
+    missing.push_back(worker);
   }
+  return missing;
+}
+
+std::string Pushes::DescribeMissing() const {
+  const std::vector<uint32_t> missing = Missing();
   if (missing.empty()) return "all pushes are here";
-  return fmt::format("no push of it came from worker {}", missing);
+  return fmt::format("no push of it came from worker {}", fmt::join(missing, ", "));
 }
 
 // ---- The log ----------------------------------------------------------------------------------

@@ -64,6 +64,8 @@ class Pushes {
   uint64_t RecordBytesOfNext() const;
   // Of a step that was applied.
   void Forget(uint64_t step);
+  // Workers whose push of the next step is not complete.
+  std::vector<uint32_t> Missing() const;
   // "no push of it came from worker 1, 3", of the next step.
   std::string DescribeMissing() const;
 

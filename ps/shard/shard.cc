@@ -281,6 +281,25 @@ std::string Shard::DescribeStanding() const {
                      state_.blockage.is_blocked() ? "; " + state_.blockage.why : "");
 }
 
+Waits Shard::WaitsNow() const {
+  Waits waits{.who = state_.options.name, .waits = {}, .note = ""};
+  if (state_.has_failed()) {
+    waits.note = "has failed: " + state_.failure.message();
+  } else if (state_.blockage.is_blocked()) {
+    waits.note = state_.blockage.why;
+  } else if (pulls_.is_reading() || update_.is_reading()) {
+    waits.note = "its rows are being read from the store";
+  } else if (const std::vector<uint32_t> missing = pushes_.Missing(); missing.empty()) {
+    waits.note = DescribeNextStep();
+  } else {
+    for (const uint32_t worker : missing) {
+      waits.waits.push_back({.peer = fmt::format("worker {}", worker),
+                             .what = fmt::format("push of step {}", state_.next_step)});
+    }
+  }
+  return waits;
+}
+
 void Shard::RefuseAll() {
   const auto refuse = [&](const Request& request) { state_.out.Refuse(request, state_.failure); };
   pulls_.ForEachWaiting(refuse);

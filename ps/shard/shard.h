@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "common/inquiry/waits.h"
 #include "ps/shard/cache_admission.h"
 #include "ps/shard/cache_moves.h"
 #include "ps/shard/controls.h"
@@ -65,6 +66,8 @@ class Shard {
   bool moves_cache_bytes() const { return cache_moves_.is_on(); }
   // For people: how far it is, and what its next step waits for.
   std::string DescribeStanding() const;
+  // The same for a picture of the run: of a shard that reads rows or waits for a disk, a note.
+  Waits WaitsNow() const;
   // Whether it may look up rows in the store that are not there.
   bool guesses_written_rows() const { return tables_.guesses_written_rows(); }
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/inquiry.h"
+#include "common/inquiry/inquiry.h"
 #include "common/thread_name.h"
 #include "ps/shard/io_thread.h"
 
@@ -132,7 +132,9 @@ class ShardRunner::Loop {
   void Run() {
     while (!runner_.is_stopping_) {
       for (ShardEvent& event : runner_.TakeCompleted()) Handle(std::move(event));
-      LOG_IF(WARNING, inquiry_.IsAsked()) << runner_.shard_->DescribeStanding();
+      if (inquiry_.IsAsked()) {
+        inquiry_.Answer(runner_.shard_->DescribeStanding(), runner_.shard_->WaitsNow());
+      }
       constexpr TimeMs kMaxWaitMs = 1000;
       const TimeMs wait = std::clamp<TimeMs>(wake_at_ - Now(), 0, kMaxWaitMs);
       Result<std::optional<Incoming>> incoming = Receive(wait);

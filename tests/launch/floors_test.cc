@@ -25,6 +25,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 // before it. Every folder has its line here; folders within a room belong to it.
 const std::vector<std::string> kRooms = {
     "common",
+    "common/inquiry",
     "common/kernels",
     "common/transport",
     "common/wire",

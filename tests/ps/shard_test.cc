@@ -186,6 +186,9 @@ TEST_F(ShardTest, WhoAsksIsToldWhosePushIsMissing) {
   EXPECT_THAT(
       shard_->DescribeStanding(),
       testing::HasSubstr("waits for step 0 to be complete; no push of it came from worker 0"));
+  Push(0, 0, {3}, {1.0f});
+  EXPECT_THAT(shard_->WaitsNow().waits,
+              testing::ElementsAre(Wait{.peer = "worker 1", .what = "push of step 0"}));
 }
 
 TEST_F(ShardTest, APushIsCompleteWhenAllItsPartsAreHere) {

@@ -153,6 +153,10 @@ TEST_F(PsClientTest, WhoAsksIsToldWhichShardsHaveNotAnswered) {
   }
   EXPECT_EQ(client_.DescribeUnanswered(350),
             "worker 0: pull of step 3 to shard 1: 1 parts unanswered, the oldest for 250 ms\n");
+  const Waits waits = client_.WaitsAt(350);
+  EXPECT_EQ(waits.who, "worker 0");
+  EXPECT_THAT(waits.waits,
+              testing::ElementsAre(Wait{.peer = "shard 1", .what = "pull of step 3", .ms = 250}));
 }
 
 TEST_F(PsClientTest, AShardWithoutRowsGetsAnEmptyPush) {

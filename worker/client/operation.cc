@@ -134,6 +134,18 @@ void Operation::DescribeUnanswered(TimeMs now, std::string* lines) const {
   }
 }
 
+void Operation::AddWaits(TimeMs now, std::vector<Wait>* waits) const {
+  for (const auto& [shard, waiting] : window_.UnansweredAt(now)) {
+    waits->push_back(WaitFor(shard, waiting.oldest_ms));
+  }
+}
+
+Wait Operation::WaitFor(size_t shard, TimeMs ms) const {
+  return {.peer = fmt::format("shard {}", shard),
+          .what = fmt::format("{} of step {}", MessageTypeName(type_), step_),
+          .ms = ms};
+}
+
 void Operation::Begin(MessageType type, uint64_t step, const OperationDeadlines& deadlines,
                       std::vector<MessagePart> parts) {
   window_.Begin(deadlines.patience_ms);

@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/frame.h"
+#include "common/inquiry/waits.h"
 #include "common/status.h"
 #include "common/types.h"
 #include "common/wire/message.h"
@@ -173,6 +174,9 @@ class Operation {
   std::string Describe(size_t shard) const;
   // Adds a line for each shard that has not answered.
   void DescribeUnanswered(TimeMs now, std::string* lines) const;
+  // The same for a picture of the run.
+  void AddWaits(TimeMs now, std::vector<Wait>* waits) const;
+  Wait WaitFor(size_t shard, TimeMs ms) const;
 
  private:
   const RequestContext& context_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/inquiry.h"
+#include "common/inquiry/inquiry.h"
 #include "common/wire/codec.h"
 #include "common/wire/pull.h"
 
@@ -133,6 +133,7 @@ void PsClient::OnMessage(size_t shard, Frames frames) {
     const std::optional<Operation::Answer> answer = operation->OnMessage(message.value());
     if (!answer) continue;
     status_ = answer->status;
+    if (!status_.ok()) refused_ = operation->WaitFor(shard, 0);
     if (answer->busy) {
       busy_wait_.OnBusy(*answer->busy);
     } else if (operation == &pull_) {
@@ -193,6 +194,15 @@ std::string PsClient::DescribeUnanswered(TimeMs now) const {
   return fmt::format("worker {} waits for no shard\n", Raw(options_.worker));
 }
 
+Waits PsClient::WaitsAt(TimeMs now) const {
+  Waits waits{.who = fmt::format("worker {}", Raw(options_.worker)), .waits = {}, .note = ""};
+  for (const Operation* const operation : {&push_, &pull_, &control_}) {
+    operation->AddWaits(now, &waits.waits);
+  }
+  if (refused_) waits.waits.push_back(*refused_);
+  return waits;
+}
+
 ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log, MessageLog* messages) {
   const auto add = [&](const char* part) { return log->Add({.name = operation + "/" + part}); };
   return {.log = log,
@@ -206,7 +216,9 @@ ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log, Messa
 Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const ClientPhases& phases) {
   constexpr TimeMs kMaxWaitMs = 1000;
   for (;;) {
-    if (Inquiry::OfThisThread().IsAsked()) LOG(WARNING) << client.DescribeUnanswered(clock.NowMs());
+    if (Inquiry::OfThisThread().IsAsked()) {
+      Inquiry::Answer(client.DescribeUnanswered(clock.NowMs()), client.WaitsAt(clock.NowMs()));
+    }
     std::vector<Outgoing> messages = client.TakeOutgoing(clock.NowMs());
     phases.End(phases.encode);
     for (Outgoing& outgoing : messages) {
@@ -218,6 +230,9 @@ Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const Cli
                           .Annotate(client.shards()[outgoing.shard].name));
     }
     if (!messages.empty()) phases.End(phases.send);
+    if (client.status().code() == StatusCode::kDeadlineExceeded) {
+      TellOfDeadline(client.WaitsAt(clock.NowMs()));
+    }
     if (!client.busy()) return client.status();
     const TimeMs now = clock.NowMs();
     const TimeMs wait = client.NextDeadline().value_or(now + kMaxWaitMs) - now;

@@ -21,6 +21,7 @@
 
 #include "common/clock.h"
 #include "common/frame.h"
+#include "common/inquiry/waits.h"
 #include "common/phase_log.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
@@ -137,6 +138,8 @@ class PsClient {
 
   // For people: what it waits for, a line for each operation and shard.
   std::string DescribeUnanswered(TimeMs now) const;
+  // The same for a picture of the run, and the shard whose error ended the operations.
+  Waits WaitsAt(TimeMs now) const;
 
   const std::vector<ShardAddress>& shards() const { return context_.shards; }
 
@@ -168,6 +171,7 @@ class PsClient {
   MovedBytes moved_bytes_;
   BusyWait busy_wait_;
   Status status_;
+  std::optional<Wait> refused_;  // what status_ answered, if a shard did
 };
 
 // What an operation consists of, for RunClient.

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/clock.h"
-#include "common/inquiry.h"
+#include "common/inquiry/inquiry.h"
 #include "common/kernels/row_updates.h"
 #include "worker/embedding/slices.h"
 
@@ -163,7 +163,10 @@ class MpiCommunicator final : public Communicator {
     RETURN_IF_ERROR(broken_);
     begin_ = clock_.NowMs();
     deadline_ = begin_ + deadline_ms_;
-    if (roll_call_.IsCalled()) return Break(roll_call_.Hold(phase, /*came_late=*/true));
+    if (roll_call_.IsCalled()) {
+      TellOfDeadline({.who = fmt::format("worker {}", rank_), .waits = {}, .note = "it came late"});
+      return Break(roll_call_.Hold(phase, /*came_late=*/true));
+    }
     return OkStatus();
   }
 
@@ -249,6 +252,12 @@ class MpiCommunicator final : public Communicator {
     return messages;
   }
 
+  Waits WaitsAt(TimeMs now, const std::string& phase) const {
+    return {.who = fmt::format("worker {}", rank_),
+            .waits = {{.peer = kOtherWorkers, .what = phase, .ms = now - begin_}},
+            .note = ""};
+  }
+
   // Waits for buffers_->request until the deadline of the call. `error`: of starting the request.
   Status Wait(int error, const std::string& phase) {
     TimeMs next_look = begin_;
@@ -262,17 +271,24 @@ class MpiCommunicator final : public Communicator {
       const TimeMs now = clock_.NowMs();
       if (now >= deadline_) {
         // The others may have come during the call of the patience: the request is tested again.
-        if (has_expired) return roll_call_.Hold(phase, /*came_late=*/false);
+        if (has_expired) {
+          TellOfDeadline(WaitsAt(now, phase));
+          return roll_call_.Hold(phase, /*came_late=*/false);
+        }
         has_expired = !WaitsOn(deadline_ms_, phase);
         if (!has_expired) deadline_ = clock_.NowMs() + deadline_ms_;
         continue;
       }
       if (now > next_look) {
         next_look = now;
-        LOG_IF(WARNING, Inquiry::OfThisThread().IsAsked()) << fmt::format(
-            "worker {} waits for the other workers: {}, for {} ms", rank_, phase, now - begin_);
+        if (Inquiry::OfThisThread().IsAsked()) {
+          Inquiry::Answer(fmt::format("worker {} waits for the other workers: {}, for {} ms", rank_,
+                                      phase, now - begin_),
+                          WaitsAt(now, phase));
+        }
         // Not only on the way in: a message that has arrived may be seen by a later probe only.
         if (roll_call_.IsCalled()) {
+          TellOfDeadline(WaitsAt(now, phase));
           return roll_call_.Hold(phase, /*came_late=*/now - begin_ <= deadline_ms_ / 3);
         }
       }
