@@ -22,6 +22,7 @@
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq.h"
 #include "launch/hosts/host_facts.h"
+#include "launch/hosts/wait_gatherer.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/run/key_file.h"
 #include "launch/run/temporary_rows.h"
@@ -58,8 +59,8 @@ class StopDeadline {
     TimeMs stop_by = 0;
     while (!is_over_) {
       pollfd supervisor = {.fd = supervisor_fd, .events = POLLIN, .revents = 0};
-      // The key has been read, and nothing else is ever written to the pipe: readable means end of
-      // file, so the supervisor is gone.
+      // The key has been read, and the supervisor writes nothing else: readable means end of file,
+      // so it is gone.
       if (g_stop || supervisor_fd < 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
       } else if (poll(&supervisor, 1, kPollMs) > 0) {
@@ -92,9 +93,10 @@ std::string AnyPortBeside(const std::string& endpoint) {
 
 // What the supervisor says first.
 Result<Security> ReadSupervisorsSecurity(int fd) {
-  std::string line;
-  for (char letter = 0; read(fd, &letter, 1) == 1 && letter != '\n';) line += letter;
-  Result<Security> security = ReadSecurityText(line);
+  char line[1024];  // A packet, which ends with a line feed.
+  const ssize_t bytes = read(fd, line, sizeof(line));
+  Result<Security> security =
+      ReadSecurityText({line, bytes < 1 ? 0 : static_cast<size_t>(bytes - 1)});
   if (security.ok()) return security;
   return security.status().Annotate("the supervisor's first line");
 }
@@ -116,8 +118,8 @@ ZeroMqOptions TransportOptionsOf(const NodeOptions& node, uint32_t rpc_deadline_
 
 Status Serve(const Settings& settings) {
   const bool is_supervised = settings.server.supervisor_fd >= 0;
-  // The supervisor's death closes the pipe. If this process is stopped then (SIGSTOP), this signal
-  // lets it go on, so that it reads the end of file.
+  // The supervisor's death closes the socket. If this process is stopped then (SIGSTOP), this
+  // signal lets it go on, so that it reads the end of file.
   if (is_supervised) prctl(PR_SET_PDEATHSIG, SIGCONT);
   const SystemClock clock;
   std::unique_ptr<TemporaryDirectory> temporary;
@@ -182,6 +184,7 @@ Status RunPs(const Settings& settings) {
   NameThisThread("rowhouse-ps");    // The supervisor starts it as /proc/self/exe.
   constexpr uint32_t kThreads = 4;  // a shard, its I/O, ZeroMQ's, the node
   WidenCpuMask(kThreads);
+  const AnswersToSupervisor answers(settings.server.supervisor_fd);
   return Serve(settings);
 }
 

@@ -1,7 +1,7 @@
 #include "launch/run/supervisor.h"
 
-#include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -10,6 +10,7 @@
 
 #include "common/counted.h"
 #include "common/open_files.h"
+#include "launch/hosts/wait_gatherer.h"
 #include "launch/run/temporary_rows.h"
 
 namespace rowhouse {
@@ -48,10 +49,12 @@ Status Supervisor::Start() {
 
 Status Supervisor::Spawn() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return IoError("pipe: {}", std::strerror(errno));
-  pipe_to_child_ = ends[1];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return IoError("socketpair: {}", std::strerror(errno));
+  }
+  socket_to_child_ = ends[1];
   const std::string line = SecurityText(options_.security) + "\n";
-  if (write(pipe_to_child_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+  if (write(socket_to_child_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
     close(ends[0]);
     return IoError("cannot hand on the key: {}", std::strerror(errno));
   }
@@ -93,7 +96,7 @@ Status Supervisor::TakeEnd(const ChildEnd& end) {
   } else if (end.exit_code == 2) {
     end_ =
         UsageError("{}: its server (pid {}) could not start, and said why", options_.name, server);
-  } else if (end.exit_code != 0 || pipe_to_child_ >= 0) {
+  } else if (end.exit_code != 0 || socket_to_child_ >= 0) {
     end_ = MakeStatus(StatusCode::kUnavailable, "{}: its server (pid {}) ended with exit code {}",
                       options_.name, server, end.exit_code);
   }
@@ -103,14 +106,15 @@ Status Supervisor::TakeEnd(const ChildEnd& end) {
 Status Supervisor::Check() {
   if (server_ == nullptr) return end_;
   if (inquiry_.IsAsked()) server_->Signal(SIGURG);
+  HandOnServersAnswers(socket_to_child_);
   const std::optional<ChildEnd> end = server_->Wait({});
   return end ? TakeEnd(*end) : end_;
 }
 
 Status Supervisor::Stop() {
-  if (pipe_to_child_ >= 0) close(std::exchange(pipe_to_child_, -1));
+  if (socket_to_child_ >= 0) close(std::exchange(socket_to_child_, -1));
   if (server_ == nullptr) return end_;
-  server_->Signal(SIGCONT);  // If it is stopped (SIGSTOP), it must go on to see the closed pipe.
+  server_->Signal(SIGCONT);  // If it is stopped (SIGSTOP), it must go on to see the closed socket.
   const auto end = server_->Wait(std::chrono::milliseconds(options_.stop_deadline_ms));
   if (end) return TakeEnd(*end);
   end_ = MakeStatus(StatusCode::kDeadlineExceeded,

@@ -2,10 +2,11 @@
 // child process in a session of its own, so that a server that dies does not end the MPI rank.
 //
 // The supervisor owns the listening sockets and passes them on, so that ports are known before the
-// server runs. A pipe connects the two. It brings the key of the run, which no list of processes
-// may show: one line, SecurityText. When the server reads end of file there, the supervisor is
-// gone, and the server refuses new work, closes its stores and exits within --stop_deadline_ms. It
-// saves nothing then: changed rows that only its caches have are lost.
+// server runs. A socket connects the two. It brings the key of the run, which no list of processes
+// may show: one line, SecurityText; and back, what the server answers to inquiries. When the server
+// reads end of file there, the supervisor is gone, and the server refuses new work, closes its
+// stores and exits within --stop_deadline_ms. It saves nothing then: changed rows that only its
+// caches have are lost.
 // Threads: one.
 #pragma once
 
@@ -26,7 +27,7 @@ struct SupervisorOptions {
   std::string address = "127.0.0.1";  // that the sockets listen on and workers reach
   uint32_t shards = 1;
   std::vector<std::string> flags;  // "--row_dir=..." of the server
-  Security security;               // of the run; the server gets it through the pipe
+  Security security;               // of the run; the server gets it through the socket
   std::string name;                // "PS node 1 (rank 1 on host a)"
   uint32_t stop_deadline_ms = 30000;
 };
@@ -44,10 +45,11 @@ class Supervisor {
 
   // "tcp://host:port" of the node.
   const std::string& endpoint() const { return endpoint_; }
+  pid_t server_pid() const { return server_ == nullptr ? 0 : server_->pid(); }
 
-  // Hands inquiries (common/inquiry/inquiry.h) on. OK while the server runs; otherwise an error that says
-  // how it ended, with node, pid, and signal or exit code. kUsage if the server ended because of
-  // the operator's mistake, which it has printed.
+  // Hands inquiries (common/inquiry/inquiry.h) and their answers on. OK while the server runs;
+  // otherwise an error that says how it ended, with node, pid, and signal or exit code. kUsage if
+  // the server ended because of the operator's mistake, which it has printed.
   Status Check();
 
   // Asks the server to end, waits for it at most stop_deadline_ms, then kills it. OK if it ended
@@ -61,7 +63,7 @@ class Supervisor {
   const SupervisorOptions options_;
   std::string endpoint_;
   std::vector<ListeningSocket> sockets_;  // the node's, then the shards'
-  int pipe_to_child_ = -1;                // closing it asks the server to end
+  int socket_to_child_ = -1;              // closing it asks the server to end
   std::unique_ptr<ChildProcess> server_;  // null: none runs
   Inquiry inquiry_;
   Status end_;  // OK until the server has ended otherwise than with exit code 0

@@ -24,6 +24,7 @@
 #include "launch/hosts/host_facts.h"
 #include "launch/hosts/process_end.h"
 #include "launch/hosts/roles.h"
+#include "launch/hosts/wait_gatherer.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/run/key_file.h"
 #include "launch/run/supervisor.h"
@@ -326,6 +327,9 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
   // Rank 0 waits for flush and digest, one after the other; the others wait for rank 0.
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> saving,
                    cluster.MakeWorkers(roles.workers, SavingDeadlineMs(settings)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<WaitGatherer> waits,
+                   WaitGatherer::Make(cluster, roles, settings.cluster.shards,
+                                      is_ps ? supervisor->server_pid() : getpid()));
   if (is_ps) {
     *prints = true;
     const Status status = Supervise(cluster, *supervisor, roles.workers);
@@ -342,6 +346,7 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
     fflush(stdout);
   }
   const auto [status, is_agreed] = Work(settings, options, security, *workers, *saving);
+  if (!status.ok()) waits->AwaitPicture();
   if (!is_agreed) {
     // The others wait for this worker: the run has to be ended.
     PrintError(status.Annotate(fmt::format("rank {} on {}", cluster.rank(), cluster.host())));

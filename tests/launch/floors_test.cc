@@ -132,7 +132,8 @@ const std::vector<Home> kHomes = {
     {"cereal", "cereal/", {"common/wire/"}},
     {"MPI",
      "mpi.h",
-     {"worker/mpi/mpi_", "launch/hosts/cluster.", "launch/command_line/version.cc"}},
+     {"worker/mpi/mpi_", "launch/hosts/cluster.", "launch/hosts/wait_gatherer.",
+      "launch/command_line/version.cc"}},
     {"gflags", "gflags/", {"launch/command_line/"}},
     {"yaml-cpp", "yaml-cpp/", {"launch/settings/yaml_"}},
 };

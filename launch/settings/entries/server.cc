@@ -19,7 +19,7 @@ void AddServer(SettingList& list) {
            {.help = "Directories from which this node may read what a job names, besides its "
                     "--row_dir: rows that were saved elsewhere (--load), files of initial values"});
   list.Add(Whole(MEMBER(server.supervisor_fd), -1),
-           {.help = "Internal: a pipe that ends when the supervisor does"});
+           {.help = "Internal: a socket that ends when the supervisor does"});
   list.Add(Held(MEMBER(server.listen_fds), sockets),
            {.help = "Internal: sockets inherited from the supervisor"});
 }

@@ -1,0 +1,89 @@
+// WaitGatherer: who waits for whom, told rank by rank. Every rank hands its answers to inquiries
+// (common/inquiry/inquiry.h) to one, which makes a picture of them (wait_picture.h) and logs it
+// within two seconds. That is the supervisor of PS node 0, which computes nothing and so can tell
+// even if workers and servers hang; where no rank has a PS node it is worker 0.
+//
+// It begins when that rank is asked by a signal, as all ranks are, or when a wait of any rank has
+// passed its deadline: then it asks the others itself. Messages are small, and sent without
+// waiting: nobody waits for an answer but a rank that is about to end the run.
+//
+// Threads: the main thread, as it calls MPI. In a process that has one, all who look at an Inquiry
+// are on it.
+#pragma once
+
+#include <mpi.h>
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/inquiry/inquiry.h"
+#include "common/status.h"
+#include "launch/hosts/cluster.h"
+#include "launch/hosts/roles.h"
+
+namespace rowhouse {
+
+class WaitGatherer final : public InquiryChannel {
+ public:
+  // Collective. From then on it is the channel of this process. `pid`: of this worker, or of this
+  // rank's server.
+  static Result<std::unique_ptr<WaitGatherer>> Make(Cluster& cluster, const Roles& roles,
+                                                    uint32_t shards_per_node, pid_t pid);
+  ~WaitGatherer() override { SetInquiryChannel(nullptr); }
+
+  bool Hear(bool is_asked) override;
+  void Answer(const std::string& waits) override;
+  void OnDeadline(const std::string& waits) override;
+
+  // If a wait of this rank has passed its deadline: returns when the picture has been logged.
+  void AwaitPicture();
+
+ private:
+  WaitGatherer(MPI_Comm comm, const Cluster& cluster, int gatherer);
+  void Send(int rank, const std::string& text);
+  // A message and its sender; nullopt: none has come.
+  std::optional<std::pair<int, std::string>> Receive();
+  void Keep(const std::string& waits);
+  // A rank wants a picture, and waits for it. Whether one is begun.
+  bool OnWish(int rank);
+  void Begin();
+  void DrawWhenDue();
+
+  const MPI_Comm comm_;
+  const int rank_, ranks_, gatherer_;
+  const SystemClock clock_;
+  TimeMs next_look_ = 0;
+  std::optional<TimeMs> wished_at_;  // by this rank, first
+
+  // Of the gatherer.
+  struct Kept {
+    Waits waits;
+    TimeMs at = 0;
+  };
+  std::vector<std::string> members_;
+  std::map<std::string, Kept> answers_;  // by what begins with the name
+  std::optional<TimeMs> began_, drawn_;
+};
+
+// ---- From a server to its supervisor, by a socket of type SOCK_SEQPACKET ------------------------
+
+// The channel of a server. Sends without waiting: what does not fit into the socket is lost.
+class AnswersToSupervisor final : public InquiryChannel {
+ public:
+  explicit AnswersToSupervisor(int fd) : fd_(fd) { SetInquiryChannel(this); }
+  ~AnswersToSupervisor() override { SetInquiryChannel(nullptr); }
+  void Answer(const std::string& waits) override;
+
+ private:
+  const int fd_;
+};
+
+// Hands on what has come from a server.
+void HandOnServersAnswers(int fd);
+
+}  // namespace rowhouse
