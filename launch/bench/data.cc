@@ -27,7 +27,7 @@
 #include "launch/bench/kaggle_shape.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/data/imitate.h"
-#include "launch/run/temporary_rows.h"
+#include "launch/model/temporary_rows.h"
 #include "ps/shard/process_memory.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/convert/converter.h"

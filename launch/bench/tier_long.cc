@@ -22,7 +22,7 @@
 #include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/bench/tier_rows.h"
-#include "launch/run/temporary_rows.h"
+#include "launch/model/temporary_rows.h"
 #include "ps/shard/process_memory.h"
 #include "ps/store/store_environment.h"
 #include "worker/data/zipf.h"

@@ -199,6 +199,14 @@ Status CheckOut(const std::string& out, const std::string& model_dir) {
   return outside.ok() ? outside : UsageError("--out={}", outside.message());
 }
 
+uint64_t BytesOfRows(const std::string& row_dir) {
+  uint64_t bytes = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(row_dir)) {
+    if (file.path().extension() == ".sst") bytes += file.file_size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Status Reshard(const Settings& model, const ReshardRequest& request) {
@@ -243,10 +251,7 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
   KillPoint("reshard.rows_moved");
   RETURN_IF_ERROR(WriteNewModel(settings, save, job, row_dir, *on_workers));
 
-  uint64_t bytes = 0;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(row_dir)) {
-    if (file.path().extension() == ".sst") bytes += file.file_size();
-  }
+  const uint64_t bytes = BytesOfRows(row_dir);
   const double seconds = SecondsFrom(begin);
   Figures found;
   found.json = {{"out", request.out},

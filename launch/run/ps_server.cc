@@ -23,9 +23,9 @@
 #include "common/transport/zeromq.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/hosts/wait_gatherer.h"
+#include "launch/model/temporary_rows.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/run/key_file.h"
-#include "launch/run/temporary_rows.h"
 #include "ps/node/server.h"
 
 namespace rowhouse {

@@ -11,7 +11,7 @@
 #include "common/counted.h"
 #include "common/open_files.h"
 #include "launch/hosts/wait_gatherer.h"
-#include "launch/run/temporary_rows.h"
+#include "launch/model/temporary_rows.h"
 
 namespace rowhouse {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/scatter.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/calibrate/measured_kernel.h"
-#include "launch/run/temporary_rows.h"
+#include "launch/model/temporary_rows.h"
 #include "ps/store/row_store.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "launch/run/temporary_rows.h"
+#include "launch/model/temporary_rows.h"
 
 #include <unistd.h>
 
