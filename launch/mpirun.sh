@@ -113,26 +113,27 @@ ask_what_it_waits_for() {
 trap ask_what_it_waits_for URG
 
 # mpirun may wait for ever for what is left of a run whose host is gone, or be stopped itself: it is killed
-# once all ranks on this host have ended and it has not for so many seconds. Where none was seen, what counts
-# is all that it started.
-end_a_hung_mpirun() {  # its process number
-  local children child name state is_alive has_ranks=false quiet=0 deadline="${MPIRUN_END_DEADLINE:-60}"
+# once all ranks on this host have ended and it has not for so many seconds. Where no rank was seen, as on a
+# host that only starts the run, it is left alone.
+end_deadline="${MPIRUN_END_DEADLINE:-60}"
+[[ "$end_deadline" =~ ^[1-9][0-9]{0,5}$ ]] ||
+  refuse "MPIRUN_END_DEADLINE=$end_deadline: expected seconds, a whole number from 1 to 999999"
+was_hung=false
+end_a_hung_mpirun() {  # its process number; exit code 1 if it was killed
+  local children child name state is_alive has_ranks=false quiet=0
   while kill -0 "$1" 2>/dev/null; do
     sleep 1 </dev/null >/dev/null 2>&1
     is_alive=false children=
     read -r children 2>/dev/null <"/proc/$1/task/$1/children" || true
     for child in $children; do
       { read -r _ name state _ <"/proc/$child/stat"; } 2>/dev/null || continue
-      [[ "$state" != Z ]] || continue
-      [[ "$name" != "(rowhouse"* ]] || is_alive=true has_ranks=true
-      "$has_ranks" || is_alive=true
+      [[ "$state" == Z || "$name" != "(rowhouse"* ]] || is_alive=true has_ranks=true
     done
-    quiet=$((quiet + 1))
     ! "$is_alive" || quiet=0
-    ((quiet > deadline)) || continue
-    echo "mpirun.sh: the ranks on this host have ended, and mpirun has not within $deadline s: it is killed" >&2
+    "$has_ranks" && ((quiet++ >= end_deadline)) || continue
+    say "the ranks on this host have ended, and mpirun has not within $end_deadline s: it is killed"
     kill -KILL "$1" 2>/dev/null || true
-    return
+    return 1
   done
 }
 
@@ -156,6 +157,8 @@ run_once() {  # sets status
   done
   mpirun_pid=
   kill "$watch_pid" 2>/dev/null || true
+  was_hung=false
+  wait "$watch_pid" 2>/dev/null || (($? != 1)) || was_hung=true
   # What it said at last; a server that still ends has stderr open, so not for long.
   for ((i = 0; i < 20; ++i)); do
     kill -0 "$news_pid" 2>/dev/null || break
@@ -171,7 +174,7 @@ while true; do
   break
 done
 ((max_restarts == 0)) || rm -f "$model_dir/steps_done"
-if ((status > 128 && max_restarts == 0)) && ! "$was_asked"; then
+if ((status > 128 && max_restarts == 0)) && ! "$was_asked" && ! "$was_hung"; then
   signal=$((status - 128))
   echo "mpirun.sh: a process of the run was ended by signal $signal ($(kill -l "$signal")), and the run with it;" \
     "9 is often the kernel's, for want of memory (dmesg says so). What it had not saved is lost" >&2

@@ -172,6 +172,8 @@ cause_of() {  # exit code
   local signal=$(($1 - 128))
   if (($(kills_for_memory) > earlier_kills)); then
     echo "the kernel killed a process for want of memory (--memory_limit_mb or --cache_mb bound it)"
+  elif "$was_hung"; then
+    echo "mpirun did not end after its ranks"
   elif ((signal > 0)); then
     echo "a process of the run was ended by signal $signal ($(kill -l $signal))"
   else
