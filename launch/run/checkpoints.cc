@@ -290,7 +290,10 @@ void Checkpoints::StartWriting() {
         // Old ones go only once the new one is whole.
         std::vector<uint64_t> kept = CheckpointsOf(model_dir);
         if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<ptrdiff_t>(keep));
-        return DeleteExcept(kept, model_dir);
+        Result<std::vector<uint64_t>> left = DeleteExcept(kept, model_dir);
+        // The new one is whole all the same.
+        if (left.status().code() == StatusCode::kResourceExhausted) return CheckpointsOf(model_dir);
+        return left;
       });
 }
 
