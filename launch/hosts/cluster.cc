@@ -177,6 +177,16 @@ Result<std::unique_ptr<Communicator>> Cluster::MakeWorkers(const std::vector<int
   return communicator;
 }
 
+Result<MPI_Comm> Cluster::Duplicate(uint32_t deadline_ms) {
+  const Watchdog watchdog(deadline_ms, [] { return "before training: not all ranks came"; });
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (MPI_Comm_dup(MPI_COMM_WORLD, &comm) != MPI_SUCCESS ||
+      MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN) != MPI_SUCCESS) {
+    return Status(StatusCode::kUnavailable, "MPI_Comm_dup failed");
+  }
+  return comm;
+}
+
 void Cluster::PartNow() {
   for (int r = 0; r < size_; ++r) {
     if (r == rank_) continue;

@@ -41,6 +41,10 @@ class Cluster {
   Result<std::unique_ptr<Communicator>> MakeWorkers(const std::vector<int>& workers,
                                                     uint32_t deadline_ms);
 
+  // A communicator of all ranks that returns errors, for messages that are no collectives; the
+  // caller's. All ranks must call. Requires mpirun.
+  Result<MPI_Comm> Duplicate(uint32_t deadline_ms);
+
   // Tells all ranks that this one is done. Called once.
   void PartNow();
   // The other ranks that have not parted yet. Returns at once: supervisors ask now and then, as

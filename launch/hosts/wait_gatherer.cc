@@ -44,7 +44,8 @@ std::vector<std::string> MembersOf(const Roles& roles, const std::vector<std::st
 }  // namespace
 
 Result<std::unique_ptr<WaitGatherer>> WaitGatherer::Make(Cluster& cluster, const Roles& roles,
-                                                         uint32_t shards_per_node, pid_t pid) {
+                                                         uint32_t shards_per_node, pid_t pid,
+                                                         uint32_t deadline_ms) {
   const std::string mine = std::to_string(pid);
   ASSIGN_OR_RETURN(const auto all, cluster.world().AllGather(std::as_bytes(std::span(mine)),
                                                              "telling process ids"));
@@ -53,11 +54,7 @@ Result<std::unique_ptr<WaitGatherer>> WaitGatherer::Make(Cluster& cluster, const
     pids.emplace_back(reinterpret_cast<const char*>(one.data()), one.size());
   }
   // Never freed: MPI_Comm_free may wait for messages to a rank that is gone.
-  MPI_Comm comm = MPI_COMM_NULL;
-  if (MPI_Comm_dup(MPI_COMM_WORLD, &comm) != MPI_SUCCESS ||
-      MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN) != MPI_SUCCESS) {
-    return Status(StatusCode::kUnavailable, "MPI_Comm_dup failed");
-  }
+  ASSIGN_OR_RETURN(const MPI_Comm comm, cluster.Duplicate(deadline_ms));
   const int gatherer = roles.ps.empty() ? roles.workers[0] : roles.ps[0];
   std::unique_ptr<WaitGatherer> made(new WaitGatherer(comm, cluster, gatherer));
   made->members_ = MembersOf(roles, cluster.hosts(), shards_per_node, pids);
@@ -105,10 +102,12 @@ void WaitGatherer::OnDeadline(const std::string& waits) {
 
 void WaitGatherer::AwaitPicture() {
   constexpr TimeMs kToLogMs = 300;
-  while (wished_at_ && clock_.NowMs() < *wished_at_ + kGatherMs + kToLogMs) {
+  if (!wished_at_) return;
+  // At least once: the deadline may have been told a while ago.
+  do {
     Hear(false);
     std::this_thread::sleep_for(std::chrono::milliseconds(kLookMs));
-  }
+  } while (clock_.NowMs() < *wished_at_ + kGatherMs + kToLogMs);
 }
 
 void WaitGatherer::Send(int rank, const std::string& text) {

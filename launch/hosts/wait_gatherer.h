@@ -30,10 +30,11 @@ namespace rowhouse {
 
 class WaitGatherer final : public InquiryChannel {
  public:
-  // Collective. From then on it is the channel of this process. `pid`: of this worker, or of this
-  // rank's server.
+  // Collective, within `deadline_ms`. From then on it is the channel of this process. `pid`: of
+  // this worker, or of this rank's server.
   static Result<std::unique_ptr<WaitGatherer>> Make(Cluster& cluster, const Roles& roles,
-                                                    uint32_t shards_per_node, pid_t pid);
+                                                    uint32_t shards_per_node, pid_t pid,
+                                                    uint32_t deadline_ms);
   ~WaitGatherer() override { SetInquiryChannel(nullptr); }
 
   bool Hear(bool is_asked) override;

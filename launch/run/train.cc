@@ -329,7 +329,8 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
                    cluster.MakeWorkers(roles.workers, SavingDeadlineMs(settings)));
   ASSIGN_OR_RETURN(const std::unique_ptr<WaitGatherer> waits,
                    WaitGatherer::Make(cluster, roles, settings.cluster.shards,
-                                      is_ps ? supervisor->server_pid() : getpid()));
+                                      is_ps ? supervisor->server_pid() : getpid(),
+                                      settings.cluster.rpc_deadline_ms + kLongerThanAnyPullMs));
   if (is_ps) {
     *prints = true;
     const Status status = Supervise(cluster, *supervisor, roles.workers);
