@@ -27,6 +27,7 @@
 #include "ps/shard/routed_rows.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/directory_state.h"
+#include "ps/store/engines/memory.h"
 #include "ps/store/store_environment.h"
 #include "sharding/rows/record_weights.h"
 #include "worker/embedding/worker_rows.h"
@@ -114,7 +115,7 @@ Result<JobSpec> JobOf(const Settings& settings, const LastSave& save) {
 // The saved rows on the workers, as a source of the move. Rows that no step has touched are left
 // out: no shard stores such rows.
 Result<std::unique_ptr<RowStore>> SavedWorkerRows(const LastSave& save) {
-  ASSIGN_OR_RETURN(auto rows, RowStores().Make("memory", {}));
+  std::unique_ptr<RowStore> rows = NewMemoryStore();
   ASSIGN_OR_RETURN(const SavedRows saved, SavedRows::Open(save.directory));
   std::vector<RecordLayout> layouts;
   for (const TableSpec& spec : save.manifest.tables) {

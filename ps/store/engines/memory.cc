@@ -1,10 +1,11 @@
 // Rows in a sorted map, for tests, simulation and models that need not outlive the process. Sync
 // does nothing.
+#include "ps/store/engines/memory.h"
+
 #include <algorithm>
 #include <atomic>
 #include <map>
 
-#include "ps/store/row_store.h"
 #include "ps/store/store_key.h"
 
 namespace rowhouse {
@@ -103,4 +104,9 @@ class MemoryStore final : public RowStore {
 REGISTER_MEMBER(RowStores().Add<MemoryStore>("memory", StoreDeclaration{.has_files = false}));
 
 }  // namespace
+
+std::unique_ptr<RowStore> NewMemoryStore() {
+  return std::make_unique<MemoryStore>(RowStoreOptions());
+}
+
 }  // namespace rowhouse
