@@ -206,11 +206,11 @@ TEST_F(Restarted, RunsThatGetOnAreRestartedAsOftenAsAllowed) {
   EXPECT_TRUE(told[1].at("from_step").is_null());
 }
 
-// Its ranks have ended; it is stopped, and hears no SIGTERM.
+// Its rank was seen, and has ended; it is stopped, and hears no SIGTERM.
 TEST_F(Restarted, AnMpirunThatDoesNotEndIsKilled) {
   Command command = Pretend(
       "echo \"0 1.0 $attempt\" >$model/steps_done\n"
-      "if ((attempt == 1)); then kill -STOP $PPID; exit 1; fi",
+      "if ((attempt == 1)); then sleep 2; kill -STOP $PPID; exit 1; fi",
       {"--max_restarts=2"});
   command.environment["MPIRUN_END_DEADLINE"] = "1";
   const ProcessResult result = RunCommand(command);
