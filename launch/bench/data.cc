@@ -213,7 +213,8 @@ class DataFigures {
     for (uint64_t first = 0; first + kDataBatch <= kLines; first += kDataBatch) {
       RETURN_IF_ERROR(data->ReadTrain(0, first, kDataBatch, &batch));
     }
-    return static_cast<double>(kLines / kDataBatch * kDataBatch) / stopwatch.Seconds();
+    constexpr uint64_t kWholeBatches = kLines / kDataBatch;
+    return static_cast<double>(kWholeBatches * kDataBatch) / stopwatch.Seconds();
   }
 
   Status MeasureReading(const std::string& order, const std::string& name,
