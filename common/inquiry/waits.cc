@@ -7,14 +7,19 @@
 namespace rowhouse {
 
 std::string ToText(const Waits& waits) {
-  constexpr size_t kMaxBytes = 3500, kMaxNoteBytes = 500;
-  std::string text = waits.who + "\n" + waits.note.substr(0, kMaxNoteBytes) + "\n";
+  constexpr size_t kMaxBytes = 2900, kMaxNoteBytes = 500;
+  std::string lines;
+  uint64_t left_out = waits.left_out;
   for (const Wait& wait : waits.waits) {
     const std::string line = fmt::format("{}\t{}\t{}\n", wait.ms, wait.peer, wait.what);
-    if (text.size() + line.size() > kMaxBytes) break;
-    text += line;
+    if (lines.size() + line.size() > kMaxBytes) {
+      ++left_out;
+    } else {
+      lines += line;
+    }
   }
-  return text;
+  return fmt::format("{}\n{}\n{}\n{}", waits.who, waits.note.substr(0, kMaxNoteBytes), left_out,
+                     lines);
 }
 
 Waits WaitsFromText(const std::string& text) {
@@ -22,6 +27,7 @@ Waits WaitsFromText(const std::string& text) {
   std::istringstream lines(text);
   std::getline(lines, waits.who);
   std::getline(lines, waits.note);
+  lines >> waits.left_out;
   for (Wait wait; lines >> wait.ms && lines.get() == '\t' && std::getline(lines, wait.peer, '\t') &&
                   std::getline(lines, wait.what);) {
     waits.waits.push_back(wait);

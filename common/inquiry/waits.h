@@ -2,6 +2,7 @@
 // that another process reads. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,12 @@ struct Wait {
 struct Waits {
   std::string who;  // its first two words are its name: "shard 4 (PS node 2, pid 4711 on a3)"
   std::vector<Wait> waits;
-  std::string note;  // what it does, if it waits for no peer; may be ""
+  std::string note;       // what it does, if it waits for no peer; may be ""
+  uint64_t left_out = 0;  // further waits, which ToText had no room for
   bool operator==(const Waits&) const = default;
 };
 
-// Lines that another process reads: at most 3,500 bytes, the last waits are left out.
+// Lines that another process reads: about 3,500 bytes at most, so the last waits may be left out.
 std::string ToText(const Waits& waits);
 // The reverse. What does not fit is left out.
 Waits WaitsFromText(const std::string& text);

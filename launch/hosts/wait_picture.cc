@@ -69,7 +69,14 @@ class Picture {
       const bool is_plural = who.size() > 1 && line.starts_with("waits");
       text += fmt::format("  {} {}\n", ToWords(who), is_plural ? "wait" + line.substr(5) : line);
     }
-    return text + DescribeRoots();
+    text += DescribeRoots();
+    uint64_t left_out = 0;
+    for (const auto& [name, answer] : answers_) left_out += answer.left_out;
+    if (left_out == 0) return text;
+    return text + fmt::format(
+                      "{} more waits had no room in the answers: the root may be among "
+                      "those that are waited for there\n",
+                      left_out);
   }
 
  private:

@@ -94,7 +94,8 @@ TEST(Waits, TravelAsText) {
   const Waits waits{.who = "worker 2",
                     .waits = {{.peer = "shard 4", .what = "pull of step 7", .ms = 8200},
                               {.peer = kOtherWorkers, .what = "step 7, progress", .ms = 1}},
-                    .note = ""};
+                    .note = "",
+                    .left_out = 3};
   EXPECT_EQ(WaitsFromText(ToText(waits)), waits);
   const Waits doing{.who = "shard 1 (PS node 1)", .waits = {}, .note = "reads"};
   EXPECT_EQ(WaitsFromText(ToText(doing)), doing);
@@ -109,7 +110,11 @@ TEST(Waits, OfAThousandShardsAreCut) {
     waits.waits.push_back({.peer = fmt::format("shard {}", shard), .what = "pull of step 7"});
   }
   EXPECT_LT(ToText(waits).size(), 3600u);
-  EXPECT_GT(WaitsFromText(ToText(waits)).waits.size(), 50u);
+  const Waits told = WaitsFromText(ToText(waits));
+  EXPECT_GT(told.waits.size(), 50u);
+  EXPECT_EQ(told.waits.size() + told.left_out, 1000u);
+  EXPECT_THAT(WaitPicture(kMembers, {told}),
+              HasSubstr(fmt::format("{} more waits had no room", told.left_out)));
 }
 
 }  // namespace
