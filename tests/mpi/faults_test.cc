@@ -467,6 +467,22 @@ TEST_F(OwnServer, IsFreeWhenOneOfTwoWorkersNeverCame) {
   EXPECT_EQ(RunCommand(TrainThere()).exit_code, 0);
 }
 
+// Where no rank has a PS node, the picture is made by a worker that is at its own deadline.
+TEST_F(OwnServer, AWorkerThatIsStoppedIsTheRootOfThePicture) {
+  StartServer();
+  Process run(TrainThere({"--data_size=6000000", "--rpc_deadline_ms=2000"}, 2));
+  ASSERT_TRUE(run.WaitForOutput("training it 100/")) << run.Wait().Describe();
+  pid_t stopped = 0;
+  for (const Process::Descendant& one : run.Descendants()) {
+    if (one.rank == 1) stopped = one.pid;
+  }
+  ASSERT_NE(stopped, 0);
+  kill(stopped, SIGSTOP);
+  EXPECT_TRUE(run.WaitForOutput("root: worker 1 (rank 1, pid "));
+  kill(stopped, SIGCONT);
+  EXPECT_EQ(run.Wait().exit_code, 1);
+}
+
 TEST_F(OwnServer, EndsInOrderOnSigtermAlsoInTheMiddleOfAJob) {
   StartServer();
   EXPECT_EQ(EndAfter(*server_, kToEnd, [&] { server_->Signal(SIGTERM); }).exit_code, 0);

@@ -216,7 +216,23 @@ TEST_F(Restarted, AnMpirunThatDoesNotEndIsKilled) {
   const ProcessResult result = RunCommand(command);
   EXPECT_EQ(result.exit_code, 0) << result.Describe();
   EXPECT_THAT(result.err, HasSubstr("and mpirun has not within 1 s: it is killed"));
+  EXPECT_THAT(result.err, HasSubstr("mpirun did not end after its ranks. Restart 1 of 2"));
   EXPECT_EQ(Attempts().size(), 2u);
+}
+
+// A host that only starts a run may see none of its ranks.
+TEST_F(Restarted, AnMpirunWithoutRanksHereIsLeftAlone) {
+  std::ofstream(dir_ / "mpirun") << "#!/bin/bash\nexec sleep 4\n";
+  fs::permissions(dir_ / "mpirun", fs::perms::owner_all);
+  Command command = {.arguments = {ROWHOUSE_SOURCE_DIR "/launch/mpirun.sh", "-n", "1", "true"}};
+  command.environment["PATH"] = dir_.path() + ":" + getenv("PATH");
+  command.environment["MPIRUN_END_DEADLINE"] = "1";
+  const ProcessResult left = RunCommand(command);
+  EXPECT_EQ(left.exit_code, 0) << left.Describe();
+  command.environment["MPIRUN_END_DEADLINE"] = "1m";
+  const ProcessResult refused = RunCommand(command);
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  EXPECT_THAT(refused.err, HasSubstr("MPIRUN_END_DEADLINE=1m: expected seconds"));
 }
 
 TEST_F(Restarted, AMistakeOfTheOperatorIsNotTriedAgain) {
