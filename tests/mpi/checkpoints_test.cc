@@ -76,7 +76,10 @@ class CheckpointRuns : public testing::Test {
     std::vector<std::string> names;
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(dir_ / model + "/checkpoints", none)) {
-      if (fs::exists(entry.path() / "manifest.json")) names.push_back(entry.path().filename());
+      // step-N.tmp is being written, or deleted.
+      if (entry.path().extension() != ".tmp" && fs::exists(entry.path() / "manifest.json")) {
+        names.push_back(entry.path().filename());
+      }
     }
     std::sort(names.begin(), names.end());
     return names;
