@@ -226,8 +226,9 @@ def make_pages(rowhouse, directory):
         strategies.append(train(rowhouse, of(strategy), *synthetic, "--data_size=640",
                                 "--arch-embedding-size=50-40-30", "--strategy=" + strategy,
                                 "--arch-sparse-feature-size=4"))
-    changed(strategies[-1], strategies[-1],
-            lambda report: report["totals"].update(median_step_ms=1e4))
+    # Given, since what a loaded machine measures may differ more than threefold.
+    for report, step_ms in zip(strategies, (2, 1, 1e4)):
+        changed(report, report, lambda read: read["totals"].update(median_step_ms=step_ms))
     refused = os.path.join(directory, "refused.json")
     with open(refused, "w", encoding="utf-8") as file:
         json.dump({"format": 1, "label": ATTACK, "refused": "no: " + LONG + " " + ATTACK}, file)
