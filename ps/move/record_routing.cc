@@ -88,6 +88,17 @@ Status RecordRouting::Route(TableId id, RowId row, std::span<const Piece> pieces
   return OkStatus();
 }
 
+void RecordRouting::AddTo(RowsDigest* digest, const DigestedTable& digested, TableId id, RowId row,
+                          std::span<const Piece> pieces) const {
+  const Table& table = tables_[Raw(id)];
+  for (const Piece& piece : pieces) {
+    const std::optional<RecordLayout> layout =
+        LayoutOfRecord(*table.spec, *table.optimizer, piece.first_column, piece.record.size());
+    if (!layout) continue;  // Route refuses it.
+    digest->Add(digested, row, piece.first_column, *layout, piece.record.data());
+  }
+}
+
 Status RecordRouting::Join(const Table& table, RowId row, std::span<const Piece> pieces) {
   joined_.assign(table.whole.bytes() / sizeof(float), 0.0f);
   auto* const whole = reinterpret_cast<std::byte*>(joined_.data());

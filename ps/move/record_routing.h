@@ -16,6 +16,7 @@
 #include "sharding/plans/plan.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
+#include "sharding/rows/rows_digest.h"
 #include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
@@ -35,6 +36,10 @@ class RecordRouting {
   // they are not the whole row, or not of a size that the table's records have.
   using Give = std::function<Status(const Slice&, const RecordLayout&, std::span<const std::byte>)>;
   Status Route(TableId table, RowId row, std::span<const Piece> pieces, const Give& give);
+
+  // Adds the row to a digest, as its records are.
+  void AddTo(RowsDigest* digest, const DigestedTable& digested, TableId table, RowId row,
+             std::span<const Piece> pieces) const;
 
   // The slice that holds column `first_column` of a row, for records that are in place already.
   const Slice& SliceOf(TableId table, RowId row, uint16_t first_column) const;

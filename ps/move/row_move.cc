@@ -283,8 +283,12 @@ class Move {
     ASSIGN_OR_RETURN(MergedRows rows, MergedRows::Open(sources_, range));
     const std::vector<RowId>& on_workers = plan_.worker_rows(range.table);
     uint64_t unreported = 0, records = 0, bytes = 0;
+    RowsDigest read;
     while (rows.IsValid()) {
       const bool is_on_workers = std::ranges::binary_search(on_workers, rows.row());
+      if (options_.compares && !is_on_workers) {
+        routing.AddTo(&read, digested_[Raw(range.table)], range.table, rows.row(), rows.pieces());
+      }
       RETURN_IF_ERROR(routing.Route(
           range.table, rows.row(), rows.pieces(),
           [&](const Slice& slice, const RecordLayout& layout,
@@ -314,9 +318,17 @@ class Move {
     bytes += unreported;
     RETURN_IF_ERROR(Report(unreported));
     MovedRange moved{.range = range, .parts = {}};
+    RowsDigest written;
     for (auto& [shard, writer] : writers) {
       ASSIGN_OR_RETURN(MovedPart part, writer.Finish());
+      written.Merge(part.digest);
       moved.parts.push_back(std::move(part));
+    }
+    if (options_.compares && written.hex() != read.hex()) {
+      return CorruptionError(
+          "rows {} to {} of table \"{}\" were read with digest {} and written with {}",
+          Raw(range.first), Raw(range.end) - 1, tables_[Raw(range.table)].name, read.hex(),
+          written.hex());
     }
     RETURN_IF_ERROR(journal_->Append(moved));
     MutexLock lock(mutex_);

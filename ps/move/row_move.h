@@ -47,6 +47,9 @@ struct MoveOptions {
   unsigned threads = 0;  // 0: as many as the CPU has cores
   // Bytes of one range, about; 0: chosen by all bytes.
   uint64_t range_bytes = 0;
+  // Computes the digest of what is read as well, and compares it with that of what is written, for
+  // rows that have no other digest to compare. Requires all shards of the plan as targets.
+  bool compares = false;
   // From any thread: how many bytes of rows are to be moved, and how many were moved since the last
   // call. An error ends the move.
   std::function<void(uint64_t bytes)> on_begin = nullptr;
@@ -67,9 +70,9 @@ struct MoveResult {
 
 // Fills the targets and syncs them. When this returns OK all of it is on disk; the journal is left,
 // for the caller to remove once the targets are known to be whole. kCorruption for rows that are
-// not whole or in two sources; kResourceExhausted, before anything is read, for a disk that has no
-// room for the second copy, and later for one that was filled meanwhile: the same call then goes
-// on.
+// not whole or in two sources, or that `compares` finds to be others; kResourceExhausted, before
+// anything is read, for a disk that has no room for the second copy, and later for one that was
+// filled meanwhile: the same call then goes on.
 Result<MoveResult> MoveRows(const std::vector<TableSpec>& tables, const Plan& plan,
                             std::span<const RowStore* const> sources,
                             std::span<const MoveTarget> targets, const MoveOptions& options);

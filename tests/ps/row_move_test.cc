@@ -167,8 +167,8 @@ TEST_F(RowMoveTest, AnyPlanBecomesAnyOtherAndEachRecordIsReadOnce) {
       const std::string name = fmt::format("to-{}-{}", a, b);
       const Stores stores = Open(name, plans[b].shards());
       noted_ = 0;
-      const auto moved =
-          Move(sources, plans[b], stores, name, {.threads = 3, .range_bytes = 12'000});
+      const auto moved = Move(sources, plans[b], stores, name,
+                              {.threads = 3, .range_bytes = 12'000, .compares = true});
       ASSERT_OK(moved);
       EXPECT_EQ(moved.value().records_read, stored);
       size_t records = 0;
@@ -274,6 +274,16 @@ TEST_F(RowMoveTest, RowsGoToTheWorkersAndBack) {
   ASSERT_OK(moved);
   EXPECT_EQ(moved.value().records_read, on_shards.size() + whole.size());
   EXPECT_EQ(RecordsOf(back), RecordsUnder(last));
+}
+
+TEST_F(RowMoveTest, RowsThatAreReadAndNotWrittenAreCorruption) {
+  const Stores sources = Save("from", PlanOf(2, 1, 1));
+  const Plan plan = PlanOf(2, 1, 2);
+  Stores stores = Open("to", 2);
+  stores.pop_back();  // The shard with the second half of the columns gets nothing.
+  const Status lost = Move(sources, plan, stores, "to", {.compares = true}).status();
+  EXPECT_EQ(lost.code(), StatusCode::kCorruption);
+  EXPECT_THAT(lost.message(), testing::StartsWith("rows 0 to 119 of table \"users\" were read"));
 }
 
 TEST_F(RowMoveTest, FilesOfAStoreDoNotOverlapAndNothingIsCompacted) {
