@@ -1,5 +1,8 @@
 #include "worker/mpi/agreement.h"
 
+#include <atomic>
+#include <chrono>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -63,6 +66,37 @@ TEST(Agreement, ALostPeerIsNotMet) {
   EXPECT_FALSE(is_agreed);
   EXPECT_FALSE(CanBeAgreedOn(lost));
   EXPECT_TRUE(CanBeAgreedOn(OkStatus()));
+}
+
+// Longer than the deadline of a meeting, which a wait of it would pass.
+TEST(Agreement, WhatTheFirstDoesMayTakeLongerThanAMeeting) {
+  auto ranks = MakeThreadCommunicators(2, /*deadline_ms=*/1500);
+  const std::atomic<bool> stop = false;
+  const auto wrong = [](const std::stop_token&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1900));
+    return Status(StatusCode::kUsage, "wrong");
+  };
+  Status heard;
+  std::thread other([&] { heard = DoOnFirst(*ranks[1], nullptr, stop, "moving"); });
+  const Status mine = DoOnFirst(*ranks[0], wrong, stop, "moving");
+  other.join();
+  for (const Status& status : {mine, heard}) {
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    EXPECT_EQ(status.message(), "wrong");
+  }
+}
+
+TEST(Agreement, WhatTheFirstDoesIsStopped) {
+  const auto until_stopped = [](const std::stop_token& token) {
+    while (!token.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Status(StatusCode::kUnavailable, "stopped");
+  };
+  const std::atomic<bool> stop = true, go_on = false;
+  auto alone = MakeThreadCommunicators(1, /*deadline_ms=*/1500);
+  EXPECT_EQ(DoOnFirst(*alone[0], until_stopped, stop, "moving").message(), "stopped");
+  auto ranks = MakeThreadCommunicators(2, /*deadline_ms=*/50);  // The other does not come.
+  EXPECT_EQ(DoOnFirst(*ranks[0], until_stopped, go_on, "moving").code(),
+            StatusCode::kDeadlineExceeded);
 }
 
 }  // namespace

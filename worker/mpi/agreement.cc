@@ -1,7 +1,10 @@
 #include "worker/mpi/agreement.h"
 
+#include <chrono>
+#include <future>
 #include <set>
 #include <span>
+#include <thread>
 
 namespace rowhouse {
 namespace {
@@ -10,17 +13,21 @@ std::string_view TextOf(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::string BytesOf(const Status& status) {
+  return std::string(1, static_cast<char>(status.code())) + status.message();
+}
+
+Status StatusOf(std::string_view bytes) {
+  return Status(static_cast<StatusCode>(bytes[0]), std::string(bytes.substr(1)));
+}
+
 // By rank.
 Result<std::vector<Status>> StatusOfAll(Communicator& ranks, const Status& mine,
                                         const std::string& phase) {
-  std::string bytes(1, static_cast<char>(mine.code()));
-  bytes += mine.message();
+  const std::string bytes = BytesOf(mine);
   ASSIGN_OR_RETURN(const auto all, ranks.AllGather(std::as_bytes(std::span(bytes)), phase));
   std::vector<Status> statuses;
-  for (const std::vector<std::byte>& one : all) {
-    const std::string_view text = TextOf(one);
-    statuses.emplace_back(static_cast<StatusCode>(text[0]), std::string(text.substr(1)));
-  }
+  for (const std::vector<std::byte>& one : all) statuses.push_back(StatusOf(TextOf(one)));
   return statuses;
 }
 
@@ -69,6 +76,28 @@ Result<std::string> BroadcastFromFirst(Communicator& ranks, const std::string& b
   const std::string mine = Raw(ranks.rank()) == 0 ? bytes : std::string();
   ASSIGN_OR_RETURN(const auto all, ranks.AllGather(std::as_bytes(std::span(mine)), phase));
   return std::string(TextOf(all[0]));
+}
+
+Status DoOnFirst(Communicator& ranks, const std::function<Status(std::stop_token)>& work,
+                 const std::atomic<bool>& stop, const std::string& phase) {
+  constexpr std::chrono::seconds kBetweenMeetings(1);
+  std::promise<Status> promise;
+  std::future<Status> ended = promise.get_future();
+  std::jthread thread;  // Asked to stop, and joined, when this returns.
+  const bool is_first = Raw(ranks.rank()) == 0;
+  if (is_first) {
+    thread =
+        std::jthread([&](std::stop_token token) { promise.set_value(work(std::move(token))); });
+  }
+  for (;;) {
+    std::string mine;  // "": it goes on.
+    if (is_first && ended.wait_for(kBetweenMeetings) == std::future_status::ready) {
+      mine = BytesOf(ended.get());
+    }
+    if (is_first && stop) thread.request_stop();
+    ASSIGN_OR_RETURN(const std::string of_first, BroadcastFromFirst(ranks, mine, phase));
+    if (!of_first.empty()) return StatusOf(of_first);
+  }
 }
 
 }  // namespace rowhouse

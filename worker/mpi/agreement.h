@@ -3,6 +3,9 @@
 // one.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <stop_token>
 #include <string>
 
 #include "common/status.h"
@@ -34,5 +37,11 @@ Status AgreeIfPossible(Communicator& ranks, const Status& mine, const std::strin
 // Rank 0's bytes on every rank. What other ranks pass is ignored.
 Result<std::string> BroadcastFromFirst(Communicator& ranks, const std::string& bytes,
                                        const std::string& phase);
+
+// Runs `work` on a thread of rank 0 and returns its status on every rank. All meet once a second
+// until it has ended, so that no deadline passes, however long it takes. Its token is asked to stop
+// once `*stop` is true on rank 0, or a rank did not come.
+Status DoOnFirst(Communicator& ranks, const std::function<Status(std::stop_token)>& work,
+                 const std::atomic<bool>& stop, const std::string& phase);
 
 }  // namespace rowhouse
