@@ -210,6 +210,7 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   Dataset& data = *run.opened.data;
   RETURN_IF_ERROR(CheckSize(data, TrainerOptionsOf(settings, JobSpec())));
   if (!settings.output.load) RETURN_IF_ERROR(share_start());
+  RETURN_IF_ERROR(MoveRowsOfModel(settings, setup.stop, &start, workers));
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, data));
   start.dense = {};
   RETURN_IF_ERROR(FindPlaceInData(setup, &start, data));

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <stop_token>
 
 #include "common/clean_text.h"
 #include "common/counted.h"
@@ -15,6 +16,7 @@
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/model_lock.h"
+#include "launch/model/model_move.h"
 #include "launch/model/model_settings.h"
 #include "launch/model/saved_rows.h"
 #include "launch/prediction/plan_of_run.h"
@@ -246,41 +248,53 @@ Result<TrainingHistory> ReadHistory(const std::string& model_dir, const Manifest
   return history;
 }
 
-// kUsage if rows on the workers under the saved plan are on shards under the job's, or the other
-// way round. A run does not move them, as a PS node may not see the model directory.
-Status CheckRowsOnWorkers(const Settings& settings, const JobSpec& job, const Plan& saved) {
+// Rows that are on the workers under the saved plan and on shards under the job's, or the other way
+// round: "the rows of table ...". "": there are none.
+std::string RowsThatChangeSides(const JobSpec& job, const Plan& saved) {
   for (const TableSpec& table : job.tables) {
     const bool is_there = job.plan.is_on_workers(table.id);
     const std::vector<RowId>& before = saved.worker_rows(table.id);
     const std::vector<RowId>& now = job.plan.worker_rows(table.id);
-    std::string moved;
     if (saved.is_on_workers(table.id) != is_there) {
-      moved = fmt::format("the rows of table \"{}\" were saved {}", table.name,
-                          is_there ? "on the shards, and are asked for on the workers"
-                                   : "on the workers, and are asked for on the shards");
-    } else if (before != now) {
-      moved = fmt::format(
+      return fmt::format("the rows of table \"{}\" were saved {}", table.name,
+                         is_there ? "on the shards, and are asked for on the workers"
+                                  : "on the workers, and are asked for on the shards");
+    }
+    if (before != now) {
+      return fmt::format(
           "other single rows of table \"{}\" were saved on the workers ({}) than are asked for "
           "there ({})",
           table.name, before.size(), now.size());
-    } else {
-      continue;
     }
-    const std::string& plan = settings.sharding.plan;
-    const bool has_file = !plan.empty() && !AsksForPlanner(plan);
-    return UsageError(
-        "--load: {}; a run does not move them. rowhouse ckpt reshard --model_dir={} "
-        "--out=NEW --ps={} --shards={} --plan={} makes a model to go on from{}; or give the plan "
-        "that the model was saved with",
-        moved, settings.output.model_dir, job.plan.shards() / job.shards_per_node,
-        job.shards_per_node, has_file ? plan : "FILE",
-        has_file ? "" : "; rowhouse plan with this run's settings and --out=FILE makes the plan");
   }
-  return OkStatus();
+  return "";
+}
+
+// Who moves the rows to the job's plan. The first worker, which alone sees the model directory, on
+// a host that has all PS nodes; else each PS node its own, which does not reach rows on workers.
+// kUsage if these have to be moved.
+Result<bool> DoesFirstWorkerMove(const Settings& settings, const RunHosts& hosts,
+                                 const JobSpec& job, const Plan& saved) {
+  // PS nodes refuse --load of rows in memory.
+  if (!settings.storage.has_files() || job.plan.digest() == saved.digest()) return false;
+  if (hosts.hosts == 1 && settings.cluster.ps_endpoints.empty()) return true;
+  const std::string changed = RowsThatChangeSides(job, saved);
+  if (changed.empty()) return false;
+  const std::string& plan = settings.sharding.plan;
+  const bool has_file = !plan.empty() && !AsksForPlanner(plan);
+  return UsageError(
+      "--load: {}; a run on several hosts, or with --ps_endpoints, does not move them. rowhouse "
+      "ckpt reshard --model_dir={} --out=NEW --ps={} --shards={} --plan={} makes a model to go on "
+      "from{}; or "
+      "give the plan that the model was saved with",
+      changed, settings.output.model_dir, job.plan.shards() / job.shards_per_node,
+      job.shards_per_node, has_file ? plan : "FILE",
+      has_file ? "" : "; rowhouse plan with this run's settings and --out=FILE makes the plan");
 }
 
 // *says: what was said of the plan, if it is still the plan.
-Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says) {
+Status PrepareLoad(const Settings& settings, const RunHosts& hosts, RunStart* start,
+                   std::string* says) {
   JobSpec& job = start->job;
   ASSIGN_OR_RETURN(start->lock, LockModelForRun(settings.output.model_dir));
   ASSIGN_OR_RETURN(const LastSave save, ReadManifestToLoad(settings, job, &start->changes));
@@ -303,7 +317,7 @@ Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says)
     says->clear();
     RETURN_IF_ERROR(CountStepRows(settings, &job));
   }
-  RETURN_IF_ERROR(CheckRowsOnWorkers(settings, job, manifest.plan));
+  ASSIGN_OR_RETURN(const bool moves, DoesFirstWorkerMove(settings, hosts, job, manifest.plan));
   RETURN_IF_ERROR(CheckOutputs(settings));
   job.model_id = manifest.model_id;
   // Of the settings that the model began with: those of this run may differ.
@@ -319,7 +333,9 @@ Status PrepareLoad(const Settings& settings, RunStart* start, std::string* says)
       .data_settings = manifest.data_settings,
       .shards = manifest.shards,
       .checkpoint = save.checkpoint,
+      .are_moved = moves,
   };
+  if (moves) start->save = save;
   ASSIGN_OR_RETURN(start->dense, ReadDense(save.directory, manifest));
   ASSIGN_OR_RETURN(start->data, ReadDatasetState(save.directory, manifest));
   ASSIGN_OR_RETURN(start->history, ReadHistory(save.directory, manifest));
@@ -347,15 +363,21 @@ Result<RunStart> PrepareStart(const Settings& settings, uint32_t nodes, uint32_t
   std::string says;
   start.job = MakeJob(settings, shards_per_node, workers);
   RETURN_IF_ERROR(MakePlanOfJob(settings, nodes, hosts, &start, &says));
-  RETURN_IF_ERROR(settings.output.load ? PrepareLoad(settings, &start, &says)
+  RETURN_IF_ERROR(settings.output.load ? PrepareLoad(settings, hosts, &start, &says)
                                        : PrepareNew(settings, &start));
   PrintClean("{}", says);
   std::fflush(stdout);
   return start;
 }
 
-std::string BytesOf(const std::vector<float>& floats) {
-  return {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
+// Collective: those of the first worker, on all.
+Status ShareFloats(std::vector<float>* floats, Communicator& workers, const std::string& phase) {
+  const std::string mine(reinterpret_cast<const char*>(floats->data()),
+                         floats->size() * sizeof(float));
+  ASSIGN_OR_RETURN(const std::string all, BroadcastFromFirst(workers, mine, phase));
+  floats->resize(all.size() / sizeof(float));
+  std::memcpy(floats->data(), all.data(), all.size());
+  return OkStatus();
 }
 
 // For another process of this run.
@@ -400,16 +422,30 @@ Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t s
   ASSIGN_OR_RETURN(
       const std::string job_text,
       BroadcastFromFirst(workers, is_first ? start.job.ToJsonText() : "", "sharing the job"));
-  ASSIGN_OR_RETURN(const std::string dense,
-                   BroadcastFromFirst(workers, BytesOf(start.dense), "sharing the dense part"));
+  RETURN_IF_ERROR(ShareFloats(&start.dense, workers, "sharing the dense part"));
   ASSIGN_OR_RETURN(const std::string data,
                    BroadcastFromFirst(workers, is_first ? TextOf(start.data) : "",
                                       "sharing the position of the data"));
   ASSIGN_OR_RETURN(start.job, JobSpec::FromJsonText(job_text));
   start.data = DatasetStateOf(data);
-  start.dense.resize(dense.size() / sizeof(float));
-  std::memcpy(start.dense.data(), dense.data(), dense.size());
   return start;
+}
+
+Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, RunStart* start,
+                       Communicator& workers) {
+  if (!start->job.is_load || !start->job.load.are_moved) return OkStatus();
+  const auto move = [&](const std::stop_token& token) -> Status {
+    JobSpec job = start->job;
+    job.load.are_moved = false;  // It is the mover's.
+    ASSIGN_OR_RETURN(const auto model, ModelMove::Begin(settings, job, *start->save));
+    const std::stop_callback on_stop(token, [&] { model->Stop(); });
+    RETURN_IF_ERROR(model->Run());
+    ASSIGN_OR_RETURN(start->dense, model->Dense());
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(DoOnFirst(workers, move, stop, "moving the rows of the model"));
+  start->save.reset();  // Its checkpoint may be deleted.
+  return ShareFloats(&start->dense, workers, "sharing the dense part");
 }
 
 }  // namespace rowhouse

@@ -2,6 +2,7 @@
 // its dense part and what it kept of its data.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "common/file_lock.h"
 #include "common/status.h"
+#include "launch/model/last_save.h"
 #include "launch/prediction/auto_plan.h"
 #include "launch/report/training_history.h"
 #include "launch/settings/settings.h"
@@ -29,6 +31,8 @@ struct RunStart {
   TrainingHistory history;
   std::string rows_digest;
   std::string changes;
+  // On the first worker, if job.load.are_moved, until MoveRowsOfModel has ended.
+  std::optional<LastSave> save;
   // On the first worker, where the planner's plan was taken for its predicted time.
   std::optional<PlanPromise> promise;
 };
@@ -40,5 +44,10 @@ struct RunStart {
 // or of other settings or rows. kCorruption for a saved model that is not what was written.
 Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t shards_per_node,
                             const RunHosts& hosts, Communicator& workers);
+
+// If job.load.are_moved, moves the rows of the model on the first worker, and sets start->dense on
+// all. Collective; errors as ModelMove.
+Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, RunStart* start,
+                       Communicator& workers);
 
 }  // namespace rowhouse

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "common/counted.h"
 #include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/kill_point.h"
@@ -102,11 +103,8 @@ class ShardWrittenRows {
 
 class Routing {
  public:
-  Routing(const ShardOpeningOptions& options, const JobSpec& job, const RowStore* on_workers)
-      : options_(options),
-        job_(job),
-        on_workers_(on_workers),
-        sources_digest_(SourcesDigest(job.load)) {}
+  Routing(const ShardOpeningOptions& options, const JobSpec& job, const WholeMove& whole)
+      : options_(options), job_(job), whole_(whole), sources_digest_(SourcesDigest(job.load)) {}
 
   Status Run(std::vector<ShardId> shards) {
     if (shards.empty()) return OkStatus();
@@ -119,6 +117,12 @@ class Routing {
     if (shards.empty()) {
       std::filesystem::remove(journal, ignored);  // A move was killed at its very end.
       return OkStatus();
+    }
+    if (job_.load.are_moved) {
+      return UsageError(
+          "--load: the first worker has moved the rows of {} to {}, where this PS node does not "
+          "find them; rowhouse ckpt reshard makes a model to go on from",
+          Counted(shards.size(), "shard"), DirectoryOf(shards[0]));
     }
     for (const SavedShard& saved : job_.load.shards)
       RETURN_IF_ERROR(CheckIsElsewhere(saved, shards));
@@ -172,7 +176,7 @@ class Routing {
       sources.all.push_back(source.get());
       sources.of_shards.push_back(std::move(source));
     }
-    if (on_workers_ != nullptr) sources.all.push_back(on_workers_);
+    if (whole_.on_workers != nullptr) sources.all.push_back(whole_.on_workers);
     return sources;
   }
 
@@ -309,6 +313,7 @@ class Routing {
         MoveRows(job_.tables, job_.plan, sources.all, targets,
                  {.journal = journal,
                   .move = move,
+                  .compares = whole_.compares,
                   .on_begin = [&progress](uint64_t bytes) { progress.Expect(bytes); },
                   .on_progress = [&progress](uint64_t bytes) { return progress.Advance(bytes); }}));
     for (size_t i = 0; i < shards.size(); ++i) {
@@ -326,7 +331,7 @@ class Routing {
 
   const ShardOpeningOptions& options_;
   const JobSpec& job_;
-  const RowStore* const on_workers_;
+  const WholeMove whole_;
   const std::string sources_digest_;
   std::vector<SavedShard> sources_;  // job.load.shards where their rows lie
 };
@@ -334,8 +339,8 @@ class Routing {
 }  // namespace
 
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
-                 std::vector<ShardId> shards, const RowStore* on_workers) {
-  const Status routed = Routing(options, job, on_workers).Run(std::move(shards));
+                 std::vector<ShardId> shards, const WholeMove& whole) {
+  const Status routed = Routing(options, job, whole).Run(std::move(shards));
   if (routed.code() != StatusCode::kResourceExhausted) return routed;
   return MakeStatus(routed.code(), "{}; what was moved stays, and the same command goes on from it",
                     routed.message());
@@ -343,7 +348,7 @@ Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
 
 Status ReadRowsForWorkers(const ShardOpeningOptions& options, const JobSpec& job,
                           const RowStore* on_workers, const WorkerRowVisitor& visit) {
-  return Routing(options, job, on_workers).ReadForWorkers(visit);
+  return Routing(options, job, {.on_workers = on_workers}).ReadForWorkers(visit);
 }
 
 bool AreRowsRouted(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard) {

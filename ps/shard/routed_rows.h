@@ -21,17 +21,24 @@
 
 namespace rowhouse {
 
+// Of a move to all shards of a plan at once.
+struct WholeMove {
+  // The rows that the saved plan kept on the workers; null if job.plan keeps the same ones there.
+  const RowStore* on_workers = nullptr;
+  bool compares = false;  // as MoveOptions
+};
+
 // Fills the directories of these shards, all of one node, with the rows of job.load as job.plan
 // divides them. Each stored record that any of them owns a column of is read once. Shards whose
 // rows are there already are left alone. Under the saved plan a shard's files are linked, or copied
-// where there can be no links. Requires job.is_load and a store with files. `on_workers`: the rows
-// that the saved plan kept on the workers; null if job.plan keeps the same ones there.
+// where there can be no links. Requires job.is_load and a store with files. `whole`: of a move to
+// all shards at once. kUsage if job.load.are_moved, and they have not their rows.
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
-                 std::vector<ShardId> shards, const RowStore* on_workers = nullptr);
+                 std::vector<ShardId> shards, const WholeMove& whole = {});
 
 // Calls visit(table, row, record) for the rows of job.load that job.plan keeps on the workers and
-// that a step has touched (ps/move/row_move.h), wherever they were. `on_workers` as for RouteRows,
-// never null. Changes nothing.
+// that a step has touched (ps/move/row_move.h), wherever they were. `on_workers` as in
+// WholeMove, never null. Changes nothing.
 Status ReadRowsForWorkers(const ShardOpeningOptions& options, const JobSpec& job,
                           const RowStore* on_workers, const WorkerRowVisitor& visit);
 

@@ -228,7 +228,8 @@ std::string JobSpec::ToJsonText() const {
                     {"data_digest", load.data_digest},
                     {"data_settings", load.data_settings},
                     {"shards", SavedShardsToJson(load.shards)},
-                    {"checkpoint", load.checkpoint}};
+                    {"checkpoint", load.checkpoint},
+                    {"are_moved", load.are_moved}};
   }
   if (!step_rows.empty()) json["step_rows"] = step_rows;
   return DumpJson(json);
@@ -260,6 +261,7 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
       job.load.data_settings = load.value("data_settings", "");
       ASSIGN_OR_RETURN(job.load.shards, SavedShardsFromJson(load.at("shards")));
       job.load.checkpoint = load.value("checkpoint", "");
+      job.load.are_moved = load.value("are_moved", false);
     }
     if (json.contains("step_rows")) {
       job.step_rows = json.at("step_rows").get<std::vector<double>>();

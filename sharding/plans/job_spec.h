@@ -41,6 +41,9 @@ struct LoadSpec {
   // "step-1200": these are the parts of that checkpoint (docs/storage.md), which are copied before
   // they are used; "": the shards' own directories.
   std::string checkpoint = {};
+  // The rows of all shards lie in their directories as the plan divides them: the first worker has
+  // moved them there, with rows that were or will be on the workers.
+  bool are_moved = false;
 };
 
 // The most workers of one job. It bounds a shard's memory: a shard keeps an entry for each worker

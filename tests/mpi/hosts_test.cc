@@ -142,6 +142,13 @@ TEST_F(Hosts, TrainSaveAndLoadOverTwoGivesTheBitsOfOne) {
   EXPECT_NE(of_alpha, of_beta);
   EXPECT_TRUE(std::filesystem::is_empty(hosts_.rows()));
 
+  // The hosts have no row directory that all of them see.
+  const ProcessResult elsewhere =
+      Cluster("alpha slots=2\nbeta slots=2\n", with("--load --strategy=replicated"));
+  EXPECT_EQ(elsewhere.exit_code, 2) << elsewhere.Describe();
+  EXPECT_THAT(elsewhere.err,
+              HasSubstr("several hosts, or with --ps_endpoints, does not move them. rowhouse"));
+
   // mpirun begins with the host it is started on: nodes stay where their rows are all the same.
   const ProcessResult second = Cluster("alpha slots=2\nbeta slots=2\n", with("--load"), "beta");
   ASSERT_TRAINED(second);

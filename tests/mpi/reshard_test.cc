@@ -102,12 +102,6 @@ TEST_F(Reshard, RowsGoToTheWorkersAndBackToTheSameBits) {
                               "--access_counts=" + counts, "--out=" + dir_ / "plan.json"}});
   ASSERT_EQ(planned.exit_code, 0) << planned.Describe();
   ASSERT_THAT(planned.out, HasSubstr("single rows: "));
-  // A run names the command that moves them.
-  const TrainResult refused = TrainIn("first", 2, {"--shards=2", "--load", plan});
-  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
-  EXPECT_THAT(refused.err, HasSubstr("ckpt reshard --model_dir=" + dir_ / "first"));
-  EXPECT_THAT(refused.err, HasSubstr("--out=NEW --ps=2 --shards=2 " + plan + " makes"));
-
   Divide("first", "grid", begun.digest, {"--ps=3", "--shards=1", "--strategy=grid"});
   Divide("grid", "hot", begun.digest, {"--ps=2", "--shards=2", plan});
   Divide("hot", "replicated", begun.digest, {"--ps=1", "--shards=2", "--strategy=replicated"});
@@ -130,6 +124,45 @@ TEST_F(Reshard, RowsGoToTheWorkersAndBackToTheSameBits) {
     ASSERT_EQ(on.exit_code, 0) << on.Describe();
     EXPECT_EQ(on.losses, due.losses);
     EXPECT_EQ(on.digest, due.digest);
+  }
+}
+
+// Without ckpt reshard: the first worker moves the rows when the run begins.
+TEST_F(Reshard, ARunMovesRowsToTheWorkersAndBackToTheSameBits) {
+  const Flags in_order = {"--shards=2"};
+  for (const std::string model : {"due", "moved"}) {
+    ASSERT_EQ(TrainIn(model, 2, in_order + Flags{"--nepochs=2"}).exit_code, 0);
+  }
+  struct Move {
+    uint32_t ps;
+    Flags flags;
+    std::string killed_at;
+  };
+  const std::vector<Move> moves = {
+      {2, {"--shards=2", "--strategy=replicated"}, "moved.claimed:2"},
+      {3, {"--shards=1", "--strategy=grid"}, "move.ingested:1"},
+      {2, {"--shards=1", "--strategy=row_wise_hashed"}, ""},  // each row read by one, not by both
+      {1, {"--shards=2", "--strategy=replicated"}, ""}};
+  for (size_t i = 0; i < moves.size(); ++i) {
+    SCOPED_TRACE(i);
+    const Flags on = {"--load", "--nepochs=" + std::to_string(3 + i)};
+    const TrainResult due = TrainIn("due", 2, in_order + on);
+    ASSERT_EQ(due.exit_code, 0) << due.Describe();
+    const auto& [ps, flags, killed_at] = moves[i];
+    const Flags there = {"--row_dir=" + dir_ / ("rows-" + std::to_string(i))};
+    if (!killed_at.empty()) {
+      Command begun = TrainCommand(
+          {.ranks = ps + 2,
+           .flags = kModel + flags + on + there +
+                    Flags{"--ps=" + std::to_string(ps), "--model_dir=" + dir_ / "moved"}});
+      begun.environment["ROWHOUSE_KILL_POINT"] = killed_at;
+      const ProcessResult killed = RunCommand(begun);
+      ASSERT_NE(killed.exit_code, 0) << killed.Describe();
+    }
+    const TrainResult moved = TrainIn("moved", ps, flags + on + there);
+    ASSERT_EQ(moved.exit_code, 0) << moved.Describe();
+    EXPECT_EQ(moved.losses, due.losses);
+    EXPECT_EQ(moved.digest, due.digest);
   }
 }
 

@@ -1,0 +1,61 @@
+// ModelMove: all rows of a saved model become those of another plan, on this host and at once:
+// those on the shards (ps/shard/routed_rows.h), each stored record of which is read once, and those
+// on the workers, which lie at the end of the dense file. A row that no step has touched is in no
+// store, and has its initial value on the workers.
+//
+// Threads: one; it starts others.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "launch/model/last_save.h"
+#include "launch/settings/settings.h"
+#include "ps/shard/shard_opening.h"
+#include "ps/store/opening_progress.h"
+#include "ps/store/row_store.h"
+#include "sharding/plans/job_spec.h"
+#include "worker/embedding/worker_rows.h"
+
+namespace rowhouse {
+
+class ModelMove {
+ public:
+  // Reads the rows that job.plan keeps on the workers; changes nothing. `settings`: say where the
+  // rows go, and how they are stored. `job`: its load says where the rows of `save` lie. Both must
+  // outlive this. Errors as RouteRows; kUsage for more rows on the workers than there may be.
+  static Result<std::unique_ptr<ModelMove>> Begin(const Settings& settings, const JobSpec& job,
+                                                  const LastSave& save);
+
+  // Fills the directories of all shards. Shards that have their rows already are left alone, and a
+  // move that was cut off goes on. Prints to stderr, every ten seconds, how far it is. kCorruption
+  // if the rows that were written are not those of the model: by its digest, or, where it has none,
+  // by that of the rows that were read.
+  Status Run();
+  // From any thread: Run ends soon, with kUnavailable.
+  void Stop() { options_.progress->Stop(); }
+
+  // After Run. The dense file of the model as it is now; its last values are the rows on the
+  // workers.
+  Result<std::vector<float>> Dense() const;
+  uint64_t worker_floats() const { return on_workers_->saved_floats(); }
+  // Of all rows; "": the shards' files were taken as they are, and no row was read.
+  const std::string& digest() const { return digest_; }
+
+ private:
+  ModelMove(const Settings& settings, const JobSpec& job, const LastSave& save);
+  Status ReadWorkerRows();
+  Status CheckDigest();
+
+  const JobSpec& job_;
+  const LastSave& save_;
+  ShardOpeningOptions options_;
+  std::unique_ptr<RowStore> saved_on_workers_;
+  std::unique_ptr<WorkerRows> on_workers_;
+  std::string digest_;
+};
+
+}  // namespace rowhouse
