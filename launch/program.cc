@@ -178,7 +178,7 @@ void BecomeLab(char** argv) {
 // What is to be said where rowhouse-lab is not there.
 std::string LabIsMissing() {
   return fmt::format(
-      "need {0}, which is not there: cmake --build --preset release --target {0} makes it",
+      "needs {0}, which is not there: cmake --build --preset release --target {0} makes it",
       kLabProgram);
 }
 
@@ -278,15 +278,18 @@ Result<CommandLine> CommandLineOrLab(int argc, char** argv) {
   Result<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (IsLab()) return command_line;
   // Flags are declared where they are read: of plan and bench the lab knows more than this program.
-  const std::string_view verb = argc > 1 ? argv[1] : "";
+  const Verb* const verb =
+      command_line.ok() ? FindVerb(command_line.value().verb) : FindVerb(argc > 1 ? argv[1] : "");
   const bool is_of_lab =
-      command_line.ok() ? command_line.value().verb == "bench" : verb == "plan" || verb == "bench";
+      verb != nullptr && (verb->is_of_lab || (!command_line.ok() && verb->bit == kPlan));
   const bool wants_all = command_line.ok() && (command_line.value().verb == "completion" ||
                                                command_line.value().wants_help);
   if (is_of_lab || wants_all) BecomeLab(argv);
   if (!is_of_lab) return command_line;
-  if (command_line.ok()) return UsageError("benchmarks {}", LabIsMissing());
-  return UsageError("{} (flags that measure or experiment {})", command_line.status().message(),
+  if (command_line.ok()) {
+    return UsageError("rowhouse {} {}", command_line.value().verb, LabIsMissing());
+  }
+  return UsageError("{} (what measures or experiments {})", command_line.status().message(),
                     LabIsMissing());
 }
 

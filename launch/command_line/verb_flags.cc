@@ -125,10 +125,13 @@ const std::vector<Verb>& Verbs() {
        "trains a model: under mpirun some ranks are PS nodes, the others workers; without it, one "
        "of each"},
       {"ps", kPs, "a PS node of its own, which workers find by --ps_endpoints"},
-      {"bench", kBench,
-       "measures parts of the system beside what this machine can do; without a NAME lists the "
-       "benchmarks",
-       "[NAME ... | all]"},
+      {.name = "bench",
+       .bit = kBench,
+       .what =
+           "measures parts of the system beside what this machine can do; without a NAME lists the "
+           "benchmarks",
+       .arguments = "[NAME ... | all]",
+       .is_of_lab = true},
       {"ckpt", kCkpt,
        "prints a row, or the sizes of tables and shards, of the saved model in --model_dir, or "
        "verifies that all of it is as it was saved, compacts its rows, exports it for other "
@@ -149,6 +152,12 @@ const std::vector<Verb>& Verbs() {
       {"predict", kPredict,
        "writes a score for each sample of --data, with the saved model in --model_dir"},
       {"eval", kEval, "measures the saved model in --model_dir on the samples of --data"},
+      {.name = "soak",
+       .bit = kSoak,
+       .what =
+           "kills processes of runs at random and moves their saves, for --minutes; each run must "
+           "end with the rows of an undisturbed one",
+       .is_of_lab = true},
       {"completion", kNoVerb, "prints a script that completes flags and values", "bash", true},
   };
   return verbs;

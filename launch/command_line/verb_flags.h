@@ -20,6 +20,7 @@ struct Verb {
   std::string what;            // one line for --help
   std::string arguments = {};  // how --help names them: "[NAME ...]"; "": it takes none
   bool is_hidden = false;      // for scripts: no help names it
+  bool is_of_lab = false;      // rowhouse-lab alone runs it
 };
 const std::vector<Verb>& Verbs();
 // Null if there is none.

@@ -17,7 +17,7 @@ install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 install(TARGETS rowhouse RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS rowhouse-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)  # if it was built
 install(PROGRAMS launch/mpirun.sh launch/cluster.sh DESTINATION ${SHARE}/launch)
-install(PROGRAMS launch/experiments/compression.sh launch/experiments/beyond_memory.sh
+install(PROGRAMS launch/experiments/compression.sh launch/experiments/beyond_memory.sh launch/experiments/soak.sh
         DESTINATION ${SHARE}/launch/experiments)
 install(FILES launch/find_rowhouse.sh launch/on_hosts.sh launch/restarts.sh
         DESTINATION ${SHARE}/launch)

@@ -44,6 +44,7 @@ enum VerbSet : uint32_t {
   kData = 64,
   kPredict = 128,
   kEval = 256,
+  kSoak = 512,
 };
 constexpr VerbSet operator|(VerbSet a, VerbSet b) {
   return static_cast<VerbSet>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

@@ -289,20 +289,21 @@ TEST_F(CommandLineTest, HelpAndVersionNeedNoVerb) {
 TEST_F(CommandLineTest, AnUnknownVerbListsTheVerbs) {
   EXPECT_EQ(Refusal({"tarin"}),
             "unknown verb \"tarin\" (known: train, ps, bench, ckpt, compare, plan, data, predict, "
-            "eval). Did you mean "
+            "eval, soak). Did you mean "
             "\"train\"?");
-  EXPECT_EQ(
-      Refusal({"score"}),
-      "unknown verb \"score\" (known: train, ps, bench, ckpt, compare, plan, data, predict, eval)");
+  EXPECT_EQ(Refusal({"score"}),
+            "unknown verb \"score\" (known: train, ps, bench, ckpt, compare, plan, data, predict, "
+            "eval, soak)");
   EXPECT_EQ(Refusal({"trains"}),
             "unknown verb \"trains\" (known: train, ps, bench, ckpt, compare, plan, data, predict, "
-            "eval). Did you mean "
+            "eval, soak). Did you mean "
             "\"train\"?");
-  EXPECT_EQ(Refusal({}),
-            "no verb given (known: train, ps, bench, ckpt, compare, plan, data, predict, eval); "
-            "rowhouse --help says "
-            "what they "
-            "do");
+  EXPECT_EQ(
+      Refusal({}),
+      "no verb given (known: train, ps, bench, ckpt, compare, plan, data, predict, eval, soak); "
+      "rowhouse --help says "
+      "what they "
+      "do");
   EXPECT_THAT(Refusal({"--nepochs=1"}), StartsWith("no verb given"));
 }
 

@@ -162,8 +162,9 @@ TEST(Help, NamesOfFamiliesAreThoseOfTheirRegistries) {
 
 TEST(Completion, KnowsVerbsFlagsAndValues) {
   const std::string script = BashCompletion();
-  EXPECT_THAT(script,
-              HasSubstr("\"\") flags=\"train ps bench ckpt compare plan data predict eval --help"));
+  EXPECT_THAT(
+      script,
+      HasSubstr("\"\") flags=\"train ps bench ckpt compare plan data predict eval soak --help"));
   EXPECT_THAT(script, HasSubstr("__durability) values=\"none wal fsync\" ;;\n"));
   EXPECT_THAT(script, HasSubstr(" --batch_size= "));
   EXPECT_THAT(script, HasSubstr(" --overwrite "));

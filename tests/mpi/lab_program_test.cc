@@ -29,6 +29,7 @@ TEST_F(LabProgram, IsNamedWhereItIsMissing) {
        std::vector<std::vector<std::string>>{{"bench"},
                                              {"bench", "pull"},
                                              {"bench", "kernels", "--only=pull"},
+                                             {"soak", "--minutes=1"},
                                              {"plan", "--what_if=all"},
                                              {"plan", "--simulate=10"}}) {
     const ProcessResult result = Run(arguments);

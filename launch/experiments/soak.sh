@@ -2,10 +2,10 @@
 # Kills and moves at random: a run of 3 PS nodes and 2 workers, with tables ten times its caches and a save
 # every 50 steps, under launch/mpirun.sh --max_restarts. At random times one of its processes ends by kill -9: a
 # worker, the server of a PS node, its supervisor, mpirun or mpirun.sh. A launcher that is gone is started again
-# with --load, with another cache, and every other time after a move of the save to other PS nodes, shards and
-# another strategy (rowhouse ckpt reshard), which is killed, too. Each run must end with the rows digest of an
-# undisturbed one.
-#   launch/experiments/kill_soak.sh [--kills N | --minutes M] [--every S] [--seed N] [--rows DIR]
+# with --load: as it was, or under another strategy on other PS nodes and shards with another cache, to which either
+# rowhouse ckpt reshard moves the save, which is killed, too, or the run itself. Each run must end with the rows digest
+# of an undisturbed one.
+#   launch/experiments/soak.sh [--kills N | --minutes M] [--every S] [--seed N] [--rows DIR]
 #     --kills N   how many kills of a run in all (20)
 #     --minutes M ends with the run under way after M minutes instead
 #     --every S   seconds from a run's begin to a kill, at most (8)
@@ -18,10 +18,10 @@ source "$(dirname "$(realpath "$0")")/../find_rowhouse.sh"
 
 kills=20 minutes=0 every=8 seed=1 rows="${TMPDIR:-/tmp}"
 fail() {
-  echo "kill_soak: $1" >&2
+  echo "soak: $1" >&2
   exit "${2:-1}"
 }
-usage() { fail "$1; say launch/experiments/kill_soak.sh --help" 2; }
+usage() { fail "$1; say launch/experiments/soak.sh --help" 2; }
 while (($# > 0)); do
   case "$1" in
     --kills | --minutes | --every | --seed | --rows) (($# > 1)) || usage "$1 without a value" ;;&
@@ -41,7 +41,7 @@ done
 ((minutes == 0)) || kills=999999
 is_over() { ((killed >= kills || (minutes > 0 && SECONDS >= 60 * minutes))); }
 command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
-work="$(mktemp -d "$rows/kill_soak.XXXXXX")"
+work="$(mktemp -d "$rows/soak.XXXXXX")"
 launcher='' kept=''
 cleanup() {
   [[ -z "$launcher" ]] || kill -9 "$launcher" 2>/dev/null || true
@@ -70,34 +70,43 @@ processes() {
 
 # 40 MB of rows; 3 caches of 1.3 MB at first.
 ps=3 placed=() cache=0.1
+model_flags=(--arch_embedding_size=200000-40000-60000 --arch_sparse_feature_size=32 --arch_mlp_bot=13-64-32
+  --arch_mlp_top=64-1 --loss_function=bce --round_targets --num_indices_per_lookup=4 --mini_batch_size=128
+  --data_size=128000 "--access_counts=$work/counts.json")
 start() {  # MODEL FLAGS...
   local model="$1"
   shift
-  TMPDIR="$work" "$here/launch/mpirun.sh" "$@" -n $((ps + 2)) rowhouse train "--ps=$ps" "${placed[@]}" --arch_embedding_size=200000-40000-60000 \
-    --arch_sparse_feature_size=32 --arch_mlp_bot=13-64-32 --arch_mlp_top=64-1 --loss_function=bce --round_targets \
-    --num_indices_per_lookup=4 --mini_batch_size=128 --data_size=128000 --optimizer=adagrad "--cache_ratio=$cache" \
-    --print_freq=0 --rpc_deadline_ms=5000 --stop_deadline_ms=5000 --model_dir="$work/$model" --save_every=50 \
-    "${flags[@]}" >>"$work/$model.out" 2>>"$work/$model.err" &
+  TMPDIR="$work" "$here/launch/mpirun.sh" "$@" -n $((ps + 2)) rowhouse train "--ps=$ps" "${placed[@]}" "${model_flags[@]}" \
+    --optimizer=adagrad "--cache_ratio=$cache" --print_freq=0 --rpc_deadline_ms=5000 --stop_deadline_ms=5000 \
+    --model_dir="$work/$model" --save_every=50 "${flags[@]}" >>"$work/$model.out" 2>>"$work/$model.err" &
   launcher=$!
 }
 digest() { sed -n 's/^rows digest: //p' "$work/$1.out" | tail -1; }
 step() { awk '{ print $3 + 0 }' "$work/$1/steps_done" 2>/dev/null || echo 0; }
 
+# Of the hottest rows, which skew_aware keeps on the workers.
+rowhouse plan "${model_flags[@]:0:$((${#model_flags[@]} - 1))}" --count_ids --max_samples=20000 \
+  --out="$work/counts.json" >/dev/null
 flags=()
 start whole
 wait "$launcher" || { cat "$work/whole.err" >&2; fail "the undisturbed run failed"; }
 expected="$(digest whole)"
-echo "kill_soak: undisturbed: rows digest $expected"
+echo "soak: undisturbed: rows digest $expected"
 
-# Moves the newest save to a new model, to which the run then belongs. The move is killed, and goes on.
-move() {  # directory of the save
-  local caches=(0.05 0.1 0.3 1) strategies=(row_wise row_wise_hashed column_wise grid) to i mover
-  local from="$1"
+# Other PS nodes, shards, strategy and cache.
+divide_anew() {
+  local caches=(0.05 0.1 0.3 1) strategies=(row_wise row_wise_hashed column_wise grid skew_aware)
   ps=$((RANDOM % 4 + 1)) moves=$((moves + 1)) cache="${caches[RANDOM % 4]}"
-  placed=("--shards=$((RANDOM % 2 + 1))" "--strategy=${strategies[RANDOM % 4]}")
+  placed=("--shards=$((RANDOM % 2 + 1))" "--strategy=${strategies[RANDOM % 5]}")
+}
+
+# Moves a save to a new model, to which the run then belongs. The move is killed, and goes on.
+move() {  # directory of the save
+  local to i mover
+  divide_anew
   to="${model%%_to_*}_to_$moves"
   for ((i = 0; i < 4; ++i)); do
-    rowhouse ckpt reshard --model_dir="$from" --out="$work/$to" "--ps=$ps" "${placed[@]}" \
+    rowhouse ckpt reshard --model_dir="$1" --out="$work/$to" "--ps=$ps" "${placed[@]}" \
       >>"$work/$to.move" 2>&1 &
     mover=$!
     if ((i < 3)); then
@@ -106,10 +115,17 @@ move() {  # directory of the save
     fi
     ! wait "$mover" 2>/dev/null || break
   done
-  [[ -e "$work/$to/manifest.json" ]] || { cat "$work/$to.move" >&2; kept=1; fail "no move of $from to $work/$to"; }
+  [[ -e "$work/$to/manifest.json" ]] || { cat "$work/$to.move" >&2; kept=1; fail "no move of $1 to $work/$to"; }
   rm -rf "${work:?}/$model"
   model="$to"
-  echo "kill_soak: moved to $ps PS nodes, ${placed[*]}, cache $cache"
+  echo "soak: moved to $ps PS nodes, ${placed[*]}, cache $cache"
+}
+
+# The run moves the save when it begins.
+move_in_run() {
+  divide_anew
+  echo "soak: moves to $ps PS nodes, ${placed[*]}, cache $cache"
+  placed+=("--row_dir=$work/$model/rows_$moves")
 }
 
 # Starts the run again by hand if its launcher is gone: from a save, if there is one.
@@ -121,7 +137,10 @@ start_again() {
   [[ ! -e "$work/$model/manifest.json" ]] || save="$work/$model/manifest.json"
   if [[ -n "$save" ]]; then
     flags=(--load)
-    ((RANDOM % 2)) || move "${save%/manifest.json}"
+    case $((RANDOM % 4)) in
+      0) move "${save%/manifest.json}" ;;
+      1) move_in_run ;;
+    esac
   fi
   start "$model" --max_restarts=9999
 }
@@ -190,11 +209,11 @@ while ! is_over; do
   took="$(recovery "$now" "$before")"
   [[ -z "$took" ]] || times+=("$took")
   [[ -z "$took" ]] && then="the launcher ended" || then="next step after $took ms"
-  echo "kill_soak: $killed: $kind at step $at of $model: $then"
+  echo "soak: $killed: $kind at step $at of $model: $then"
 done
 while ! has_ended || [[ -e "$work/$model" ]]; do
   begin_or_go_on
 done
 mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
-echo "kill_soak: $killed kills, $moves moves (killed $moves_killed times), $equal runs with the undisturbed rows" \
+echo "soak: $killed kills, $moves moves (killed $moves_killed times), $equal runs with the undisturbed rows" \
   "digest, $by_hand launchers started by hand after they stopped; next step after ${times[${#times[@]} / 2]} ms (median), ${times[-1]} ms (worst)"

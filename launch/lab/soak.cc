@@ -1,0 +1,55 @@
+// rowhouse soak: training, saves, kills and moves at random, each run to the bits of an undisturbed
+// one. It becomes launch/experiments/soak.sh, which starts runs as operators do.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/register_member.h"
+#include "common/status.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/program.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr const char* kSoakFlags[] = {"minutes", "kills", "seed"};
+REGISTER_MEMBER(AddVerbFlag({.name = kSoakFlags[0],
+                             .verbs = kSoak,
+                             .help = "Ends with the run that is under way after so many minutes"}));
+REGISTER_MEMBER(AddVerbFlag({.name = kSoakFlags[1],
+                             .verbs = kSoak,
+                             .help = "Ends after so many kills instead. Default: 20"}));
+REGISTER_MEMBER(AddVerbFlag({.name = kSoakFlags[2],
+                             .verbs = kSoak,
+                             .help = "Of the random times, victims and moves. Default: 1"}));
+
+// Returns only if the script cannot be started.
+Status RunSoak(const CommandLine& command_line, const Settings&) {
+  const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string experiment = "launch/experiments/soak.sh";
+  // In the tree from build/release/bin; else installed.
+  std::filesystem::path script = bin / "../../.." / experiment;
+  if (!std::filesystem::exists(script)) script = bin / "../share/rowhouse" / experiment;
+  std::vector<std::string> words = {script.lexically_normal().string()};
+  for (const char* name : kSoakFlags) {
+    const std::string value = command_line.Value(name);
+    if (!value.empty()) words.insert(words.end(), {std::string("--") + name, value});
+  }
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  // The runs are of this program.
+  const char* path = std::getenv("PATH");
+  setenv("PATH", (bin.string() + ":" + (path == nullptr ? "" : path)).c_str(), 1);
+  execv(argv[0], argv.data());
+  return UsageError("{} cannot be started: {}", words[0], std::strerror(errno));
+}
+
+REGISTER_MEMBER(AddVerbRun("soak", RunSoak));
+
+}  // namespace
+}  // namespace rowhouse
