@@ -57,7 +57,7 @@ RANDOM=$seed
 processes() {
   local pid words program
   for pid in $(grep -lsF "$work" /proc/[0-9]*/environ | cut -d/ -f3); do
-    mapfile -td '' words <"/proc/$pid/cmdline" 2>/dev/null || continue
+    { mapfile -td "" words <"/proc/$pid/cmdline"; } 2>/dev/null || continue
     program="${words[0]-}"
     case "${program##*/} ${words[1]-}" in
       "rowhouse train") echo "$pid rank" ;;
@@ -195,7 +195,8 @@ while ! is_over; do
     begin_or_go_on
     continue
   fi
-  mapfile -t there < <(processes)
+  kinds=(rank server mpirun launcher)
+  mapfile -t there < <(processes | grep " ${kinds[RANDOM % 4]}$")
   ((${#there[@]} > 0)) || continue
   read -r pid kind <<<"${there[RANDOM % ${#there[@]}]}"
   at="$(step "$model")" before="$(restarts)" now="$(date +%s%3N)"

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/register_member.h"
@@ -16,14 +18,13 @@
 namespace rowhouse {
 namespace {
 
-constexpr const char* kSoakFlags[] = {"minutes", "kills", "seed"};
-REGISTER_MEMBER(AddVerbFlag({.name = kSoakFlags[0],
+constexpr std::string_view kMinutesFlag = "minutes", kKillsFlag = "kills", kSeedFlag = "soak_seed";
+REGISTER_MEMBER(AddVerbFlag({.name = kMinutesFlag,
                              .verbs = kSoak,
                              .help = "Ends with the run that is under way after so many minutes"}));
-REGISTER_MEMBER(AddVerbFlag({.name = kSoakFlags[1],
-                             .verbs = kSoak,
-                             .help = "Ends after so many kills instead. Default: 20"}));
-REGISTER_MEMBER(AddVerbFlag({.name = kSoakFlags[2],
+REGISTER_MEMBER(AddVerbFlag(
+    {.name = kKillsFlag, .verbs = kSoak, .help = "Ends after so many kills instead. Default: 20"}));
+REGISTER_MEMBER(AddVerbFlag({.name = kSeedFlag,
                              .verbs = kSoak,
                              .help = "Of the random times, victims and moves. Default: 1"}));
 
@@ -35,9 +36,11 @@ Status RunSoak(const CommandLine& command_line, const Settings&) {
   std::filesystem::path script = bin / "../../.." / experiment;
   if (!std::filesystem::exists(script)) script = bin / "../share/rowhouse" / experiment;
   std::vector<std::string> words = {script.lexically_normal().string()};
-  for (const char* name : kSoakFlags) {
-    const std::string value = command_line.Value(name);
-    if (!value.empty()) words.insert(words.end(), {std::string("--") + name, value});
+  const std::pair<std::string_view, const char*> options[] = {
+      {kMinutesFlag, "--minutes"}, {kKillsFlag, "--kills"}, {kSeedFlag, "--seed"}};
+  for (const auto& [flag, option] : options) {
+    const std::string value = command_line.Value(flag);
+    if (!value.empty()) words.insert(words.end(), {option, value});
   }
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

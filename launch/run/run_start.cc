@@ -439,7 +439,13 @@ Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, 
     job.load.are_moved = false;  // It is the mover's.
     ASSIGN_OR_RETURN(const auto model, ModelMove::Begin(settings, job, *start->save));
     const std::stop_callback on_stop(token, [&] { model->Stop(); });
-    RETURN_IF_ERROR(model->Run());
+    const Status moved = model->Run();
+    if (moved.code() == StatusCode::kUnavailable && token.stop_requested()) {
+      return Status(moved.code(),
+                    "--load: stopped while the rows of the model were moved; the same command goes "
+                    "on where it was");
+    }
+    RETURN_IF_ERROR(moved);
     ASSIGN_OR_RETURN(start->dense, model->Dense());
     return OkStatus();
   };

@@ -58,5 +58,11 @@ TEST_F(LabProgram, GetsTheArgumentsAsTheyWereTyped) {
   EXPECT_EQ(Run({"train", "--startegy=fair"}).exit_code, 2) << "flags of train are all known";
 }
 
+TEST(Soak, StartsItsScriptWithItsFlags) {
+  const ProcessResult result = RunCommand({.arguments = {ROWHOUSE_BINARY, "soak", "--minutes=x"}});
+  EXPECT_EQ(result.exit_code, 2) << result.Describe();
+  EXPECT_THAT(result.err, HasSubstr("soak: --minutes=x is no whole number"));
+}
+
 }  // namespace
 }  // namespace rowhouse
