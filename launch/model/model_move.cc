@@ -81,13 +81,6 @@ ModelMove::ModelMove(const Settings& settings, const JobSpec& job, const LastSav
                    .stores = job.plan.shards() + save.manifest.shards.size(),
                    .compression = settings.storage.store_compression})} {}
 
-Result<std::unique_ptr<ModelMove>> ModelMove::Begin(const Settings& settings, const JobSpec& job,
-                                                    const LastSave& save) {
-  std::unique_ptr<ModelMove> move(new ModelMove(settings, job, save));
-  RETURN_IF_ERROR(move->ReadWorkerRows());
-  return move;
-}
-
 Status ModelMove::ReadWorkerRows() {
   ASSIGN_OR_RETURN(saved_on_workers_, SavedWorkerRows(save_));
   ASSIGN_OR_RETURN(on_workers_, WorkerRows::Make(job_.tables, job_.plan));
@@ -97,7 +90,7 @@ Status ModelMove::ReadWorkerRows() {
   return ReadRowsForWorkers(reading, job_, saved_on_workers_.get(),
                             [this](TableId table, RowId row, auto record) {
                               on_workers_->Put(table, row, record);
-                              return OkStatus();
+                              return options_.progress->Advance(0);
                             });
 }
 

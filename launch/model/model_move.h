@@ -24,18 +24,20 @@ namespace rowhouse {
 
 class ModelMove {
  public:
-  // Reads the rows that job.plan keeps on the workers; changes nothing. `settings`: say where the
-  // rows go, and how they are stored. `job`: its load says where the rows of `save` lie. Both must
-  // outlive this. Errors as RouteRows; kUsage for more rows on the workers than there may be.
-  static Result<std::unique_ptr<ModelMove>> Begin(const Settings& settings, const JobSpec& job,
-                                                  const LastSave& save);
+  // `settings`: say where the rows go, and how they are stored. `job`: its load says where the rows
+  // of `save` lie. All must outlive this.
+  ModelMove(const Settings& settings, const JobSpec& job, const LastSave& save);
+
+  // Reads the rows that job.plan keeps on the workers; changes nothing. Call it first. Errors as
+  // RouteRows; kUsage for more rows on the workers than there may be.
+  Status ReadWorkerRows();
 
   // Fills the directories of all shards. Shards that have their rows already are left alone, and a
   // move that was cut off goes on. Prints to stderr, every ten seconds, how far it is. kCorruption
   // if the rows that were written are not those of the model: by its digest, or, where it has none,
   // by that of the rows that were read.
   Status Run();
-  // From any thread: Run ends soon, with kUnavailable.
+  // From any thread: the two end soon, with kUnavailable.
   void Stop() { options_.progress->Stop(); }
 
   // After Run. The dense file of the model as it is now; its last values are the rows on the
@@ -46,8 +48,6 @@ class ModelMove {
   const std::string& digest() const { return digest_; }
 
  private:
-  ModelMove(const Settings& settings, const JobSpec& job, const LastSave& save);
-  Status ReadWorkerRows();
   Status CheckDigest();
 
   const JobSpec& job_;

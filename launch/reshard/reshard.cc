@@ -128,34 +128,34 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
 
   const std::string row_dir = settings.row_directory();
   const auto begin = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const auto move, ModelMove::Begin(settings, job, save));
+  ModelMove move(settings, job, save);
+  RETURN_IF_ERROR(move.ReadWorkerRows());
   RETURN_IF_ERROR(MakeDirectoryDurably(request.out));
   ASSIGN_OR_RETURN(const auto writing, LockModelForRun(request.out));
-  const Status moved = move->Run();
+  const Status moved = move.Run();
   if (moved.code() == StatusCode::kCorruption) {
     return CorruptionError("{}. Delete {}", moved.message(), request.out);
   }
   RETURN_IF_ERROR(moved);
   KillPoint("reshard.rows_moved");
-  RETURN_IF_ERROR(WriteNewModel(settings, save, job, row_dir, *move));
+  RETURN_IF_ERROR(WriteNewModel(settings, save, job, row_dir, move));
 
   const uint64_t bytes = BytesOfRows(row_dir);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   Figures found;
-  found.json = {
-      {"out", request.out},
-      {"shards", job.plan.shards()},
-      {"row_bytes", bytes},
-      {"seconds", took.count()},
-      {"worker_row_bytes", move->worker_floats() * sizeof(float)},
-      {"rows_digest", move->digest().empty() ? save.manifest.rows_digest : move->digest()},
-      {"is_digest_compared", !move->digest().empty()}};
+  found.json = {{"out", request.out},
+                {"shards", job.plan.shards()},
+                {"row_bytes", bytes},
+                {"seconds", took.count()},
+                {"worker_row_bytes", move.worker_floats() * sizeof(float)},
+                {"rows_digest", move.digest().empty() ? save.manifest.rows_digest : move.digest()},
+                {"is_digest_compared", !move.digest().empty()}};
   found.Say("{}: step {}, {} of {}, {:.2f} GB of rows in {:.1f} s; {}\n", request.out,
             save.manifest.steps, Counted(job.plan.shards(), "shard"),
             Counted(settings.cluster.ps, "PS node"), static_cast<double>(bytes) / 1e9, took.count(),
-            move->digest().empty()
+            move.digest().empty()
                 ? "the files are those of the model"
-                : fmt::format("rows digest {}, {}", move->digest(),
+                : fmt::format("rows digest {}, {}", move.digest(),
                               save.manifest.rows_digest.empty() ? "as read" : "as before"));
   return DeliverFigures(request.json, found);
 }

@@ -437,16 +437,17 @@ Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, 
   const auto move = [&](const std::stop_token& token) -> Status {
     JobSpec job = start->job;
     job.load.are_moved = false;  // It is the mover's.
-    ASSIGN_OR_RETURN(const auto model, ModelMove::Begin(settings, job, *start->save));
-    const std::stop_callback on_stop(token, [&] { model->Stop(); });
-    const Status moved = model->Run();
+    ModelMove model(settings, job, *start->save);
+    const std::stop_callback on_stop(token, [&] { model.Stop(); });
+    Status moved = model.ReadWorkerRows();
+    if (moved.ok()) moved = model.Run();
     if (moved.code() == StatusCode::kUnavailable && token.stop_requested()) {
       return Status(moved.code(),
                     "--load: stopped while the rows of the model were moved; the same command goes "
                     "on where it was");
     }
     RETURN_IF_ERROR(moved);
-    ASSIGN_OR_RETURN(start->dense, model->Dense());
+    ASSIGN_OR_RETURN(start->dense, model.Dense());
     return OkStatus();
   };
   RETURN_IF_ERROR(DoOnFirst(workers, move, stop, "moving the rows of the model"));
