@@ -4,7 +4,7 @@
 #   plan_restart STATUS              whether the run that ended so is to be started again; waits until then
 #                                    and sets `command`
 # The run tells in MODEL_DIR/steps_done how far it came: step it began from, when (seconds since 1970), steps
-# done. It hears of its restarts by ROWHOUSE_RESTARTS (launch/run/restarts.h).
+# done. It hears of its restarts by ROWHOUSE_RESTARTS (launch/report/restarts.h).
 source "$here/launch/on_hosts.sh"
 
 say() { echo "mpirun.sh: $*" >&2; }

@@ -45,7 +45,8 @@ inline constexpr double kModelError = 0.10;
 // The hosts of a run.
 struct RunHosts {
   uint32_t hosts = 1;
-  uint32_t cores = 0;  // of the host with the fewest; 0: not known
+  uint32_t cores = 0;       // of the host with the fewest; 0: not known
+  bool share_rows = false;  // all ranks see the same row directory
 };
 
 // What the planner's plan was taken for.

@@ -198,7 +198,8 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
     RETURN_IF_ERROR(WarnOfMixedCpus(workers, setup.options));
     const WorkerRunOptions& options = setup.options;
     const RunHosts hosts = {.hosts = static_cast<uint32_t>(options.hosts.size()),
-                            .cores = options.cores};
+                            .cores = options.cores,
+                            .share_rows = options.share_rows};
     ASSIGN_OR_RETURN(start, ShareStart(settings, static_cast<uint32_t>(options.nodes.size()),
                                        options.shards_per_node, hosts, workers));
     return OkStatus();

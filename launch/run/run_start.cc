@@ -270,23 +270,38 @@ std::string RowsThatChangeSides(const JobSpec& job, const Plan& saved) {
   return "";
 }
 
-// Who moves the rows to the job's plan. The first worker, which alone sees the model directory, on
-// a host that has all PS nodes; else each PS node its own, which does not reach rows on workers.
-// kUsage if these have to be moved.
+// Whether PS nodes that each read the rows that they own would read those of others, too: scattered
+// rows, and rows whose columns lie on several nodes.
+bool DoNodesReadAlike(const JobSpec& job) {
+  for (const TableSpec& table : job.tables) {
+    const std::span<const Slice> slices = job.plan.slices(table.id);
+    for (size_t i = 1; i < slices.size(); ++i) {
+      const auto node = [&](const Slice& slice) { return Raw(slice.shard) / job.shards_per_node; };
+      const bool has_rows_in_common =
+          job.plan.order(table.id).is_scattered() || slices[i].row_begin == slices[i - 1].row_begin;
+      if (has_rows_in_common && node(slices[i]) != node(slices[i - 1])) return true;
+    }
+  }
+  return false;
+}
+
+// Who moves the rows to the job's plan: each PS node its own, or the first worker all of them,
+// where all ranks see the row directory. It does on one host, and on several for rows that change
+// sides, as PS nodes may not see the model directory, and for rows that several nodes would read.
+// kUsage for rows that change sides and cannot be moved.
 Result<bool> DoesFirstWorkerMove(const Settings& settings, const RunHosts& hosts,
                                  const JobSpec& job, const Plan& saved) {
   // PS nodes refuse --load of rows in memory.
   if (!settings.storage.has_files() || job.plan.digest() == saved.digest()) return false;
-  if (hosts.hosts == 1 && settings.cluster.ps_endpoints.empty()) return true;
   const std::string changed = RowsThatChangeSides(job, saved);
+  if (hosts.share_rows) return hosts.hosts == 1 || !changed.empty() || DoNodesReadAlike(job);
   if (changed.empty()) return false;
   const std::string& plan = settings.sharding.plan;
   const bool has_file = !plan.empty() && !AsksForPlanner(plan);
   return UsageError(
-      "--load: {}; a run on several hosts, or with --ps_endpoints, does not move them. rowhouse "
-      "ckpt reshard --model_dir={} --out=NEW --ps={} --shards={} --plan={} makes a model to go on "
-      "from{}; or "
-      "give the plan that the model was saved with",
+      "--load: {}; a run moves them where all hosts see --row_dir, and PS nodes are its own. "
+      "rowhouse ckpt reshard --model_dir={} --out=NEW --ps={} --shards={} --plan={} makes a model "
+      "to go on from{}; or give the plan that the model was saved with",
       changed, settings.output.model_dir, job.plan.shards() / job.shards_per_node,
       job.shards_per_node, has_file ? plan : "FILE",
       has_file ? "" : "; rowhouse plan with this run's settings and --out=FILE makes the plan");

@@ -24,6 +24,7 @@
 #include "launch/hosts/host_facts.h"
 #include "launch/hosts/process_end.h"
 #include "launch/hosts/roles.h"
+#include "launch/hosts/shared_directory.h"
 #include "launch/hosts/wait_gatherer.h"
 #include "launch/model/temporary_rows.h"
 #include "launch/prediction/plan_of_run.h"
@@ -165,6 +166,7 @@ Status TrainAlone(const Settings& settings, const std::string& profile, Cluster&
   NetworkInterface interface;
   RETURN_IF_ERROR(StartNode(settings, security, cluster, 0, &supervisor, &interface));
   options.nodes = {{.endpoint = supervisor->endpoint(), .name = NodeName(0, 0, cluster.host())}};
+  options.share_rows = true;
   std::atomic<bool> is_done = false;
   std::thread watcher([&] {
     while (!is_done) {
@@ -319,6 +321,12 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
   RETURN_IF_ERROR(Agree(cluster.world(), started, "starting the PS nodes"));
   ASSIGN_OR_RETURN(const std::vector<RankPlace> places,
                    GatherPlaces(is_ps ? supervisor->endpoint() : "", interface.name, cluster));
+  // Rows of a loaded model may have to be moved.
+  Result<bool> share_rows = false;
+  if (settings.output.load && settings.cluster.ps_endpoints.empty()) {
+    share_rows = DoAllSee(settings.row_directory(), cluster.world());
+    RETURN_IF_ERROR(share_rows.status());
+  }
   RETURN_IF_ERROR(Agree(cluster.world(), CheckReachable(settings, roles, places, cluster),
                         "reaching the PS nodes"));
   ASSIGN_OR_RETURN(
@@ -339,8 +347,8 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
     cluster.Abort(status.exit_code());
   }
 
-  const WorkerRunOptions options =
-      WorkerOptionsUnderMpirun(settings, profile, roles, places, cluster);
+  WorkerRunOptions options = WorkerOptionsUnderMpirun(settings, profile, roles, places, cluster);
+  options.share_rows = share_rows.value();
   if (options.prints) {
     fmt::print("{}",
                RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));

@@ -23,6 +23,7 @@ struct WorkerRunOptions {
   uint64_t session = 0;            // of this worker's PeerName
   std::vector<std::string> hosts;  // of all ranks, each once; for the report
   uint32_t cores = 0;              // of the host with the fewest
+  bool share_rows = false;         // all ranks, PS nodes among them, see one row directory
   std::string started_at;          // "2025-01-31T12:00:00Z"
   bool prints = true;              // rank 0's worker
   std::string profile = {};        // the value of --profile; "": not given

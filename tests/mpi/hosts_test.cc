@@ -147,7 +147,7 @@ TEST_F(Hosts, TrainSaveAndLoadOverTwoGivesTheBitsOfOne) {
       Cluster("alpha slots=2\nbeta slots=2\n", with("--load --strategy=replicated"));
   EXPECT_EQ(elsewhere.exit_code, 2) << elsewhere.Describe();
   EXPECT_THAT(elsewhere.err,
-              HasSubstr("several hosts, or with --ps_endpoints, does not move them. rowhouse"));
+              HasSubstr("where all hosts see --row_dir, and PS nodes are its own. rowhouse"));
 
   // mpirun begins with the host it is started on: nodes stay where their rows are all the same.
   const ProcessResult second = Cluster("alpha slots=2\nbeta slots=2\n", with("--load"), "beta");
@@ -157,6 +157,25 @@ TEST_F(Hosts, TrainSaveAndLoadOverTwoGivesTheBitsOfOne) {
   EXPECT_EQ(Losses("model"), whole.losses);  // of both runs: the curve goes on
   EXPECT_EQ(Digest(second), whole.digest);
   EXPECT_EQ(hosts_.RunOn("beta", list).out, of_beta);
+}
+
+TEST_F(Hosts, ARunMovesRowsToTheWorkersWhereAllHostsSeeThem) {
+  std::vector<std::string> flags = HostsModelFlags();
+  flags.insert(flags.end(), {"--ps=2", "--row_dir=" + dir_ / "whole_rows"});
+  const TrainResult whole = Train({.ranks = 4, .flags = flags});
+  ASSERT_TRAINED(whole);
+  const std::string hostfile = "alpha slots=2\nbeta slots=2\n",
+                    model = "--model_dir=" + dir_ / "model";
+  ASSERT_TRAINED(
+      Cluster(hostfile, {model, "--row_dir=" + dir_ / "rows_1", "--stop_after_steps=12"}));
+  const ProcessResult moved = Cluster(
+      hostfile, {model, "--row_dir=" + dir_ / "rows_2", "--load --strategy=replicated"}, "beta");
+  ASSERT_TRAINED(moved);
+  EXPECT_EQ(Losses("model"), whole.losses);
+  EXPECT_EQ(Digest(moved), whole.digest);
+  for (const auto& left : std::filesystem::directory_iterator(dir_.path())) {
+    EXPECT_THAT(left.path().filename(), testing::Not(testing::StartsWith(".rowhouse")));
+  }
 }
 
 TEST_F(Hosts, PsNodesOnEveryHostAndTheNetworkTheyListenOnAreTheOperatorsChoice) {

@@ -1,4 +1,4 @@
-#include "launch/run/restarts.h"
+#include "launch/report/restarts.h"
 
 #include <fcntl.h>
 #include <unistd.h>
