@@ -77,7 +77,7 @@ prepare_restarts() {
   note_hosts "${command[@]:0:at - 1}"
   earlier_saves=
   has_flag load || earlier_saves="$(saves)"
-  restarts=0 waits=0 has_trained=false best_step=-1 best_save=-1 failures=
+  restarts=0 waits=0 has_trained=false best_step=-1 best_save=-1 best_moved=0 failures=
   begin_attempt
 }
 
@@ -191,8 +191,15 @@ choose_flags() {
   fi
 }
 
+# A move of rows notes there what is done; they are gone when it is whole.
+bytes_of_journals() {
+  local rows
+  rows="$(setting row_dir)"
+  cat "${rows:-$model_dir/rows}"/move-*.list 2>/dev/null | wc -c
+}
+
 plan_restart() {  # exit code
-  local cause from began step stopped save delay tenth
+  local cause from began step stopped save delay tenth moved
   local unknown='null, "began_at": null'
   ((max_restarts > 0)) || return 1
   cause="$(cause_of "$1")"
@@ -209,8 +216,9 @@ plan_restart() {  # exit code
   else
     step=$best_step stopped="$(date +%s.%3N)"
   fi
-  if ((restarts > 0 && step <= best_step && ${save:--1} <= best_save)); then
-    say "$cause. It is not started again: it failed twice without one more step or save between, and would" \
+  moved="$(bytes_of_journals)"
+  if ((restarts > 0 && step <= best_step && ${save:--1} <= best_save && moved <= best_moved)); then
+    say "$cause. It is not started again: it failed twice without one more step, save or moved row between, and would" \
       "again. Mend what it says above, then go on with --load"
     return 1
   fi
@@ -218,7 +226,7 @@ plan_restart() {  # exit code
     say "$cause. It is not started again: it was, $max_restarts times (--max_restarts)"
     return 1
   fi
-  best_step=$((step > best_step ? step : best_step)) best_save="${save:-$best_save}"
+  best_step=$((step > best_step ? step : best_step)) best_save="${save:-$best_save}" best_moved="$moved"
   ((SECONDS < 600)) || waits=0  # A run that went well for a while is not kept waiting.
   delay=$((waits < 6 ? 1 << waits : 60))
   waits=$((waits + 1)) restarts=$((restarts + 1))

@@ -16,16 +16,16 @@
 set -euo pipefail
 source "$(dirname "$(realpath "$0")")/../find_rowhouse.sh"
 
-kills=20 minutes=0 every=8 seed=1 rows="${TMPDIR:-/tmp}"
+kills=20 given_kills='' minutes='' every=8 seed=1 rows="${TMPDIR:-/tmp}"
 fail() {
   echo "soak: $1" >&2
   exit "${2:-1}"
 }
-usage() { fail "$1; say launch/experiments/soak.sh --help" 2; }
+usage() { fail "$1; say rowhouse soak --help" 2; }
 while (($# > 0)); do
   case "$1" in
     --kills | --minutes | --every | --seed | --rows) (($# > 1)) || usage "$1 without a value" ;;&
-    --kills) kills="$2"; shift 2 ;;
+    --kills) kills="$2" given_kills=1; shift 2 ;;
     --minutes) minutes="$2"; shift 2 ;;
     --every) every="$2"; shift 2 ;;
     --seed) seed="$2"; shift 2 ;;
@@ -34,12 +34,13 @@ while (($# > 0)); do
     *) usage "unknown argument $1" ;;
   esac
 done
-for number in "$kills" "$every" "$seed"; do
-  [[ "$number" =~ ^[1-9][0-9]{0,5}$ ]] || usage "$number is no number greater than 0"
+for option in kills every seed; do
+  [[ "${!option}" =~ ^[1-9][0-9]{0,5}$ ]] || usage "--$option=${!option} is no whole number from 1 to 999999"
 done
-[[ "$minutes" =~ ^(0|[1-9][0-9]{0,3})$ ]] || usage "--minutes=$minutes is no whole number up to 9999"
-((minutes == 0)) || kills=999999
-is_over() { ((killed >= kills || (minutes > 0 && SECONDS >= 60 * minutes))); }
+[[ -z "$minutes" || "$minutes" =~ ^[1-9][0-9]{0,3}$ ]] || usage "--minutes=$minutes is no whole number from 1 to 9999"
+[[ -z "$minutes" || -z "$given_kills" ]] || usage "--minutes and --kills are two ends: give one"
+[[ -z "$minutes" ]] || kills=999999
+is_over() { ((killed >= kills || ${minutes:-0} > 0 && SECONDS >= 60 * ${minutes:-0})); }
 command -v rowhouse >/dev/null || usage "no rowhouse in $bin: run launch/quickstart.sh first"
 work="$(mktemp -d "$rows/soak.XXXXXX")"
 launcher='' kept=''
@@ -215,6 +216,10 @@ done
 while ! has_ended || [[ -e "$work/$model" ]]; do
   begin_or_go_on
 done
-mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
+recovery="no kill was followed by a step"
+if ((${#times[@]} > 0)); then
+  mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
+  recovery="next step after ${times[${#times[@]} / 2]} ms (median), ${times[-1]} ms (worst)"
+fi
 echo "soak: $killed kills, $moves moves (killed $moves_killed times), $equal runs with the undisturbed rows" \
-  "digest, $by_hand launchers started by hand after they stopped; next step after ${times[${#times[@]} / 2]} ms (median), ${times[-1]} ms (worst)"
+  "digest, $by_hand launchers started by hand after they stopped; $recovery"

@@ -38,6 +38,9 @@ class ProgressLines {
       due += kEverySeconds;
       const auto done = static_cast<double>(progress_->bytes_done());
       const auto in_all = static_cast<double>(progress_->bytes_total());
+      if (in_all == 0 && done > 0) {
+        fmt::print(stderr, "{:.1f} GB of rows for the workers read\n", done / 1e9);
+      }
       if (done == 0 || done > in_all) continue;
       fmt::print(stderr, "{:.1f} of {:.1f} GB moved, about {:.0f} s left\n", done / 1e9,
                  in_all / 1e9, seconds * (in_all - done) / done);
@@ -79,7 +82,9 @@ ModelMove::ModelMove(const Settings& settings, const JobSpec& job, const LastSav
                .host = HostName(),
                .environment = std::make_shared<StoreEnvironment>(StoreEnvironmentOptions{
                    .stores = job.plan.shards() + save.manifest.shards.size(),
-                   .compression = settings.storage.store_compression})} {}
+                   .max_open_files = static_cast<int>(settings.storage.open_files),
+                   .compression = settings.storage.store_compression,
+                   .direct_reads = settings.storage.direct_reads})} {}
 
 Status ModelMove::ReadWorkerRows() {
   ASSIGN_OR_RETURN(saved_on_workers_, SavedWorkerRows(save_));
@@ -87,10 +92,12 @@ Status ModelMove::ReadWorkerRows() {
   if (!job_.plan.has_worker_rows()) return OkStatus();
   ShardOpeningOptions reading = options_;
   reading.progress = std::make_shared<OpeningProgress>();  // not that of the move
+  const ProgressLines lines(reading.progress);
   return ReadRowsForWorkers(reading, job_, saved_on_workers_.get(),
-                            [this](TableId table, RowId row, auto record) {
+                            [&](TableId table, RowId row, auto record) -> Status {
                               on_workers_->Put(table, row, record);
-                              return options_.progress->Advance(0);
+                              RETURN_IF_ERROR(options_.progress->Advance(0));
+                              return reading.progress->Advance(record.size());
                             });
 }
 
@@ -99,30 +106,26 @@ Status ModelMove::Run() {
   for (uint32_t s = 0; s < job_.plan.shards(); ++s) shards.push_back(ShardId{s});
   {
     const ProgressLines lines(options_.progress);
-    RETURN_IF_ERROR(RouteRows(
-        options_, job_, shards,
-        {.on_workers = saved_on_workers_.get(), .compares = save_.manifest.rows_digest.empty()}));
+    const Status moved = RouteRows(options_, job_, shards,
+                                   {.on_workers = saved_on_workers_.get(),
+                                    .rows_digest = save_.manifest.rows_digest,
+                                    .of_worker_rows = on_workers_->Digest()});
+    if (moved.code() == StatusCode::kCorruption) {
+      return CorruptionError("{}; rowhouse ckpt verify --model_dir={} says what is damaged",
+                             moved.message(), save_.directory);
+    }
+    RETURN_IF_ERROR(moved);
   }
-  return CheckDigest();
-}
-
-Status ModelMove::CheckDigest() {
-  RowsDigest digest;
-  for (uint32_t s = 0; s < job_.plan.shards(); ++s) {
-    const std::string directory = ShardDirectory(options_.row_dir, ShardId{s});
+  RowsDigest digest = on_workers_->Digest();
+  for (const ShardId shard : shards) {
+    const std::string directory = ShardDirectory(options_.row_dir, shard);
     ASSIGN_OR_RETURN(const DirectoryState state, ReadState(directory));
     if (state.rows_digest.empty()) return OkStatus();  // Its files were taken as they are.
     ASSIGN_OR_RETURN(const RowsDigest of_shard, RowsDigest::FromHex(state.rows_digest));
     digest.Merge(of_shard);
   }
-  digest.Merge(on_workers_->Digest());
   digest_ = digest.hex();
-  const std::string& due = save_.manifest.rows_digest;
-  if (due.empty() || digest_ == due) return OkStatus();
-  return CorruptionError(
-      "the moved rows have digest {}, and those of the model had {}; nothing is made of them: "
-      "rowhouse ckpt verify --model_dir={} says what is damaged",
-      digest_, due, save_.directory);
+  return OkStatus();
 }
 
 Result<std::vector<float>> ModelMove::Dense() const {

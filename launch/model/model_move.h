@@ -48,8 +48,6 @@ class ModelMove {
   const std::string& digest() const { return digest_; }
 
  private:
-  Status CheckDigest();
-
   const JobSpec& job_;
   const LastSave& save_;
   ShardOpeningOptions options_;

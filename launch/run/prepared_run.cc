@@ -211,7 +211,12 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   Dataset& data = *run.opened.data;
   RETURN_IF_ERROR(CheckSize(data, TrainerOptionsOf(settings, JobSpec())));
   if (!settings.output.load) RETURN_IF_ERROR(share_start());
-  RETURN_IF_ERROR(MoveRowsOfModel(settings, setup.stop, &start, workers));
+  const Status moved = MoveRowsOfModel(settings, setup.stop, &start, workers);
+  if (moved.code() == StatusCode::kUnavailable) {
+    run.was_stopped = true;
+    return run;
+  }
+  RETURN_IF_ERROR(moved);
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, data));
   start.dense = {};
   RETURN_IF_ERROR(FindPlaceInData(setup, &start, data));

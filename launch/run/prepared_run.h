@@ -27,6 +27,7 @@ struct PreparedRun {
   RunData opened;
   std::unique_ptr<TrainingStep> step;  // with its dense parameters, initial or loaded
   std::vector<TableTraffic> traffic;   // on the worker that prints; else empty
+  bool was_stopped = false;            // while rows were moved: the rest is not there
 };
 
 // Collective: every worker calls it, and all of them return OK or the same error: kUsage for data,

@@ -456,13 +456,11 @@ Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, 
     const std::stop_callback on_stop(token, [&] { model.Stop(); });
     Status moved = model.ReadWorkerRows();
     if (moved.ok()) moved = model.Run();
-    if (moved.code() == StatusCode::kUnavailable && token.stop_requested()) {
-      return Status(moved.code(),
-                    "--load: stopped while the rows of the model were moved; the same command goes "
-                    "on where it was");
-    }
     RETURN_IF_ERROR(moved);
     ASSIGN_OR_RETURN(start->dense, model.Dense());
+    PrintClean("moved the rows of the model to {}; rows digest {}\n",
+               Counted(job.plan.shards(), "shard"), model.digest());
+    std::fflush(stdout);
     return OkStatus();
   };
   RETURN_IF_ERROR(DoOnFirst(workers, move, stop, "moving the rows of the model"));

@@ -322,8 +322,12 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
   ASSIGN_OR_RETURN(const std::vector<RankPlace> places,
                    GatherPlaces(is_ps ? supervisor->endpoint() : "", interface.name, cluster));
   // Rows of a loaded model may have to be moved.
-  Result<bool> share_rows = false;
-  if (settings.output.load && settings.cluster.ps_endpoints.empty()) {
+  const bool owns_nodes = settings.cluster.ps_endpoints.empty();
+  Result<bool> share_rows =
+      owns_nodes && std::ranges::all_of(cluster.hosts(), [&](const std::string& host) {
+        return host == cluster.hosts()[0];
+      });
+  if (!share_rows.value() && settings.output.load && owns_nodes) {
     share_rows = DoAllSee(settings.row_directory(), cluster.world());
     RETURN_IF_ERROR(share_rows.status());
   }

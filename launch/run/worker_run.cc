@@ -525,6 +525,14 @@ WorkerRunResult RunWorker(const WorkerSetup& setup) {
   omp_set_num_threads(static_cast<int>(setup.settings.training.threads));
   Result<PreparedRun> prepared = PrepareRun(setup);
   if (!prepared.ok()) return {.status = prepared.status()};
+  if (prepared.value().was_stopped) {
+    if (setup.options.prints) {
+      PrintClean(
+          "stopped while the rows of the model were moved; the same command goes on from "
+          "there\n");
+    }
+    return {.status = OkStatus()};
+  }
   Result<ShardLinks> links = MeetShards(setup, prepared.value().start.job);
   if (!links.ok()) return {.status = links.status()};
   WorkerRun run(setup, std::move(prepared).value(), std::move(links).value(), began);

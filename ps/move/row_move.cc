@@ -117,9 +117,13 @@ class Move {
     CountBytes();
     RETURN_IF_ERROR(CheckRoom());
     if (options_.on_begin) options_.on_begin(bytes_to_read_);
-    RETURN_IF_ERROR(MoveRanges());
-    RETURN_IF_ERROR(GiveFiles());
-    return std::move(result_);
+    Status moved = MoveRanges();
+    if (moved.ok()) moved = GiveFiles();
+    if (moved.ok()) return std::move(result_);
+    if (moved.code() != StatusCode::kResourceExhausted) return moved;
+    return MakeStatus(moved.code(),
+                      "{}; what was moved stays, and the same command goes on from it",
+                      moved.message());
   }
 
  private:
@@ -261,21 +265,23 @@ class Move {
   Status MoveRanges() {
     std::atomic<size_t> next = 0;
     const size_t threads = std::min<size_t>(ThreadsOf(options_), ranges_.size());
-    std::vector<Status> results(threads);
-    const auto work = [&](size_t thread) {
+    Status first;  // Later ones only say that another thread has failed.
+    const auto work = [&] {
       RecordRouting routing(tables_, plan_);
       for (size_t i = next++; i < ranges_.size() && !has_failed_; i = next++) {
-        results[thread] = MoveRange(ranges_[i], routing);
-        if (!results[thread].ok()) has_failed_ = true;
+        const Status moved = MoveRange(ranges_[i], routing);
+        if (moved.ok()) continue;
+        MutexLock lock(mutex_);
+        if (!has_failed_) first = moved;
+        has_failed_ = true;
       }
     };
     {
       std::vector<std::jthread> running;
-      for (size_t t = 1; t < threads; ++t) running.emplace_back(work, t);
-      if (threads > 0) work(0);
+      for (size_t t = 1; t < threads; ++t) running.emplace_back(work);
+      if (threads > 0) work();
     }
-    for (const Status& result : results) RETURN_IF_ERROR(result);
-    return OkStatus();
+    return first;
   }
 
   Status MoveRange(const RowRange& range, RecordRouting& routing) {

@@ -106,12 +106,11 @@ class Routing {
   Routing(const ShardOpeningOptions& options, const JobSpec& job, const WholeMove& whole)
       : options_(options), job_(job), whole_(whole), sources_digest_(SourcesDigest(job.load)) {}
 
-  Status Run(std::vector<ShardId> shards) {
-    if (shards.empty()) return OkStatus();
+  Status Run(const std::vector<ShardId>& all) {
+    if (all.empty()) return OkStatus();
     // The same name for a move that is gone on with, when some shards have their rows already.
-    const std::string journal = (std::filesystem::path(DirectoryOf(shards[0])).parent_path() /
-                                 fmt::format("move-{:04}.list", Raw(shards[0])))
-                                    .string();
+    const std::string journal = JournalOf(all[0]);
+    std::vector<ShardId> shards = all;
     std::erase_if(shards, [this](ShardId shard) { return AreRowsRouted(options_, job_, shard); });
     std::error_code ignored;
     if (shards.empty()) {
@@ -127,10 +126,15 @@ class Routing {
     for (const SavedShard& saved : job_.load.shards)
       RETURN_IF_ERROR(CheckIsElsewhere(saved, shards));
     RETURN_IF_ERROR(FindSources());
-    // The step, as rows on the workers change without the stamp of a shard.
-    const std::string move = fmt::format("{} {} {} {}", job_.model_id, job_.plan.digest(),
-                                         sources_digest_, job_.load.step);
+    // The step, as rows on the workers change without the stamp of a shard; the shards, as a
+    // journal notes what they got, and another move of the same rows may be to more of them.
+    std::string move = fmt::format("{} {} {} {} to", job_.model_id, job_.plan.digest(),
+                                   sources_digest_, job_.load.step);
+    for (const ShardId shard : all) move += fmt::format(" {}", Raw(shard));
     const bool goes_on = AreSourcesNamed(job_.load) && MoveJournal::IsOf(journal, move);
+    for (const ShardId shard : all) {  // Of moves to fewer shards, whose directories are cleared.
+      if (shard != all[0]) std::filesystem::remove(JournalOf(shard), ignored);
+    }
     for (const ShardId shard : shards) {
       if (!goes_on || WereChanged(shard)) RETURN_IF_ERROR(ClearCutOff(shard));
       RETURN_IF_ERROR(Claim(shard));
@@ -139,7 +143,10 @@ class Routing {
     const Status filled = IsSavedPlan() ? Link(shards) : Move(shards, journal, move);
     // Of rows that cannot be moved nothing is left; a move that was stopped goes on.
     if (filled.code() == StatusCode::kCorruption) {
-      for (const ShardId shard : shards) RETURN_IF_ERROR(ClearCutOff(shard));
+      for (const ShardId shard : all) {
+        RETURN_IF_ERROR(AreRowsRouted(options_, job_, shard) ? RemoveDirectory(DirectoryOf(shard))
+                                                             : ClearCutOff(shard));
+      }
     } else {
       RETURN_IF_ERROR(filled);
     }
@@ -180,6 +187,12 @@ class Routing {
     return sources;
   }
 
+  std::string JournalOf(ShardId first) const {
+    return (std::filesystem::path(DirectoryOf(first)).parent_path() /
+            fmt::format("move-{:04}.list", Raw(first)))
+        .string();
+  }
+
   std::string DirectoryOf(ShardId shard) const { return ShardDirectory(options_.row_dir, shard); }
 
   Status CheckIsElsewhere(const SavedShard& saved, const std::vector<ShardId>& shards) const {
@@ -194,6 +207,9 @@ class Routing {
     }
     return OkStatus();
   }
+
+  // Where files lie that a shard's store will take over.
+  std::string FilesOf(ShardId shard) const { return DirectoryOf(shard) + "/moved"; }
 
   Result<std::unique_ptr<RowStore>> OpenTarget(const std::string& directory) const {
     return RowStores().Make(options_.store, {.path = RowsDirectory(directory),
@@ -214,19 +230,24 @@ class Routing {
   Status ClearCutOff(ShardId shard) const {
     const std::string directory = DirectoryOf(shard);
     const Result<DirectoryOwner> owner = ReadOwner(directory);
-    if (!owner.ok() || owner.value() != OwnerOf(job_, shard)) return OkStatus();
+    if (!owner.ok() || owner.value().model != job_.model_id) return OkStatus();
     const Status state = ReadState(directory).status();
-    if (state.ok() && !WereChanged(shard)) return OkStatus();
-    if (!state.ok() && state.code() != StatusCode::kNotFound) {
-      return state.Annotate("--load under another plan or row directory needs an empty --row_dir");
+    if (owner.value() != OwnerOf(job_, shard)) {
+      // Of another plan. Only rows that a store has taken over may have lost their state.
+      const bool has_rows =
+          HoldsRowFiles(RowsDirectory(directory)) && !HoldsAnything(FilesOf(shard));
+      if (has_rows || state.code() != StatusCode::kNotFound) return OkStatus();
+    } else {
+      if (state.ok() && !WereChanged(shard)) return OkStatus();
+      if (!state.ok() && state.code() != StatusCode::kNotFound) {
+        return state.Annotate(
+            "--load under another plan or row directory needs an empty --row_dir");
+      }
     }
-    // Opening takes the rows' lock, or finds damage behind it: no other process has them open.
+    // Opening takes the rows' lock, or finds that files are damaged or gone: no other process has
+    // them open.
     const Status opened = OpenTarget(directory).status();
-    if (!opened.ok() && opened.code() != StatusCode::kCorruption &&
-        opened.code() != StatusCode::kResourceExhausted) {
-      return opened;
-    }
-    return RemoveDirectory(directory);
+    return opened.code() == StatusCode::kUsage ? opened : RemoveDirectory(directory);
   }
 
   // Empty, or ours and without a state: of a move that goes on.
@@ -303,19 +324,22 @@ class Routing {
       ShardWrittenRows& rows = written.emplace_back(job_, shard);
       targets.push_back({.shard = shard,
                          .store = store.get(),
-                         .directory = DirectoryOf(shard) + "/moved",
+                         .directory = FilesOf(shard),
                          .note = [&rows](std::span<const NotedRecord> noted) { rows.Add(noted); }});
       stores.push_back(std::move(store));
     }
     OpeningProgress& progress = *options_.progress;
+    // Without the shards that an earlier try has filled, not all that is read is written.
+    const bool is_whole = whole_.on_workers != nullptr && shards.size() == job_.plan.shards();
     ASSIGN_OR_RETURN(
         const MoveResult moved,
         MoveRows(job_.tables, job_.plan, sources.all, targets,
                  {.journal = journal,
                   .move = move,
-                  .compares = whole_.compares,
+                  .compares = is_whole && whole_.rows_digest.empty(),
                   .on_begin = [&progress](uint64_t bytes) { progress.Expect(bytes); },
                   .on_progress = [&progress](uint64_t bytes) { return progress.Advance(bytes); }}));
+    RETURN_IF_ERROR(CheckDigest(shards, moved));
     for (size_t i = 0; i < shards.size(); ++i) {
       written[i].Save(DirectoryOf(shards[i]), stores[i]->stamp());
       KillPoint("moved.before_seal");
@@ -329,6 +353,23 @@ class Routing {
     return OkStatus();
   }
 
+  // Before the rows count as moved.
+  Status CheckDigest(const std::vector<ShardId>& shards, const MoveResult& moved) const {
+    if (whole_.rows_digest.empty()) return OkStatus();
+    RowsDigest all = whole_.of_worker_rows;
+    for (const MovedShard& shard : moved.shards) all.Merge(shard.digest);
+    for (uint32_t s = 0; s < job_.plan.shards(); ++s) {
+      if (std::ranges::count(shards, ShardId{s}) > 0) continue;  // Else filled by an earlier try.
+      ASSIGN_OR_RETURN(const DirectoryState state, ReadState(DirectoryOf(ShardId{s})));
+      ASSIGN_OR_RETURN(const RowsDigest of_shard, RowsDigest::FromHex(state.rows_digest));
+      all.Merge(of_shard);
+    }
+    if (all.hex() == whole_.rows_digest) return OkStatus();
+    return CorruptionError(
+        "the moved rows have digest {}, and those of the model had {}; they are deleted", all.hex(),
+        whole_.rows_digest);
+  }
+
   const ShardOpeningOptions& options_;
   const JobSpec& job_;
   const WholeMove whole_;
@@ -339,11 +380,8 @@ class Routing {
 }  // namespace
 
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
-                 std::vector<ShardId> shards, const WholeMove& whole) {
-  const Status routed = Routing(options, job, whole).Run(std::move(shards));
-  if (routed.code() != StatusCode::kResourceExhausted) return routed;
-  return MakeStatus(routed.code(), "{}; what was moved stays, and the same command goes on from it",
-                    routed.message());
+                 const std::vector<ShardId>& shards, const WholeMove& whole) {
+  return Routing(options, job, whole).Run(shards);
 }
 
 Status ReadRowsForWorkers(const ShardOpeningOptions& options, const JobSpec& job,

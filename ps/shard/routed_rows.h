@@ -5,7 +5,9 @@
 //   <row_dir>/shard-0003/moved/  files that rows/ will take over
 //   <row_dir>/move-0002.list     the journal of the shards that one process moves, by the first
 // and then STATE.json, "clean", which says what they were routed from. A killed move goes on where
-// it was when the same rows are moved to the same shards again; what another one left is deleted.
+// it was when the same rows are moved to the same shards again; what another one left is deleted,
+// unless it has taken over its files. Of rows that turn out to be others than those of the model
+// nothing is left.
 //
 // Errors say what the operator can do; kResourceExhausted for a full disk. Threads: one.
 #pragma once
@@ -25,7 +27,10 @@ namespace rowhouse {
 struct WholeMove {
   // The rows that the saved plan kept on the workers; null if job.plan keeps the same ones there.
   const RowStore* on_workers = nullptr;
-  bool compares = false;  // as MoveOptions
+  // What the digest of all rows must be, and that of the rows that job.plan keeps on the workers.
+  // "": not known; then the rows that are written are compared with those that are read.
+  std::string rows_digest = {};
+  RowsDigest of_worker_rows = {};
 };
 
 // Fills the directories of these shards, all of one node, with the rows of job.load as job.plan
@@ -34,7 +39,7 @@ struct WholeMove {
 // where there can be no links. Requires job.is_load and a store with files. `whole`: of a move to
 // all shards at once. kUsage if job.load.are_moved, and they have not their rows.
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
-                 std::vector<ShardId> shards, const WholeMove& whole = {});
+                 const std::vector<ShardId>& shards, const WholeMove& whole = {});
 
 // Calls visit(table, row, record) for the rows of job.load that job.plan keeps on the workers and
 // that a step has touched (ps/move/row_move.h), wherever they were. `on_workers` as in

@@ -10,6 +10,15 @@
 
 namespace rowhouse {
 
+bool HoldsRowFiles(const std::string& directory) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() == ".sst") return true;
+  }
+  return false;
+}
+
 bool HoldsAnything(const std::string& directory) {
   std::error_code ignored;
   return std::filesystem::exists(directory, ignored) &&

@@ -15,6 +15,8 @@ namespace rowhouse {
 
 // An unreadable directory holds nothing; who opens it reports it.
 bool HoldsAnything(const std::string& directory);
+// Whether there are files of a RowStore's rows.
+bool HoldsRowFiles(const std::string& directory);
 // With all that is in it. OK if there is none.
 Status RemoveDirectory(const std::string& directory);
 

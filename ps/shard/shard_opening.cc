@@ -16,15 +16,6 @@
 namespace rowhouse {
 namespace {
 
-bool HoldsRowFiles(const std::string& directory) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->path().extension() == ".sst") return true;
-  }
-  return false;
-}
-
 class Opening {
  public:
   Opening(const ShardOpeningOptions& options, const JobSpec& job, ShardId shard)

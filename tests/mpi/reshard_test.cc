@@ -2,7 +2,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/testing/process.h"
 
@@ -164,6 +166,39 @@ TEST_F(Reshard, ARunMovesRowsToTheWorkersAndBackToTheSameBits) {
     EXPECT_EQ(moved.losses, due.losses);
     EXPECT_EQ(moved.digest, due.digest);
   }
+}
+
+// PS nodes that move their own shards are killed; then the first worker moves all of them to the
+// same places. What a node's journal notes as done is done for its own shards alone.
+TEST_F(Reshard, AMoveToMoreShardsGoesOnFromNoneToFewer) {
+  const Flags scattered = {"--shards=2", "--strategy=row_wise_hashed"};
+  const TrainResult due = TrainIn("due", 2, {"--shards=1"});
+  ASSERT_EQ(due.exit_code, 0) << due.Describe();
+  ASSERT_EQ(TrainIn("model", 2, {"--shards=1", "--stop_after_steps=5"}).exit_code, 0);
+  std::string endpoints;
+  std::vector<std::unique_ptr<Process>> nodes;
+  for (int n = 0; n < 2; ++n) {
+    nodes.push_back(std::make_unique<Process>(
+        Command{.arguments = {ROWHOUSE_BINARY, "ps", "--open", "--listen=tcp://127.0.0.1:0",
+                              "--row_dir=" + dir_ / "rows", "--read_dirs=" + dir_.path()},
+                .environment = {{"ROWHOUSE_KILL_POINT", "move.before_ingest:1"}}}));
+    ASSERT_TRUE(nodes.back()->WaitForOutput("\n"));
+    std::smatch found;
+    const std::string line = nodes.back()->Output();
+    ASSERT_TRUE(std::regex_search(line, found, std::regex("tcp://[0-9.:]+"))) << line;
+    endpoints += (n > 0 ? "," : "") + found[0].str();
+  }
+  const ProcessResult lost = RunCommand(
+      TrainCommand({.ranks = 2,
+                    .flags = kModel + scattered +
+                             Flags{"--open", "--load", "--model_dir=" + dir_ / "model",
+                                   "--row_dir=" + dir_ / "rows", "--ps_endpoints=" + endpoints}}));
+  EXPECT_EQ(lost.exit_code, 1) << lost.Describe();
+  for (const auto& node : nodes) EXPECT_EQ(node->Wait().signal, SIGKILL);
+  const TrainResult moved =
+      TrainIn("model", 2, scattered + Flags{"--load", "--row_dir=" + dir_ / "rows"});
+  ASSERT_EQ(moved.exit_code, 0) << moved.Describe();
+  EXPECT_EQ(moved.digest, due.digest);
 }
 
 TEST_F(Reshard, WhatTheOperatorCanMendIsSaid) {

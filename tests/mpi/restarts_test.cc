@@ -184,7 +184,8 @@ TEST_F(Restarted, AFaultThatComesAgainEndsTheLoop) {
   const ProcessResult result = RunCommand(Pretend("echo '0 1.0 0812' >$model/steps_done; exit 1",
                                                   {"--max_restarts=9"}, {"--overwrite"}));
   EXPECT_EQ(result.exit_code, 1) << result.Describe();
-  EXPECT_THAT(result.err, HasSubstr("it failed twice without one more step or save between"));
+  EXPECT_THAT(result.err,
+              HasSubstr("it failed twice without one more step, save or moved row between"));
   EXPECT_EQ(Attempts().size(), 2u);
 }
 

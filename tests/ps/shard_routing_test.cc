@@ -127,6 +127,26 @@ TEST_F(RoutingOntoRows, ItsHalfWrittenBytesAreClearedAwayToo) {
   ExpectRouted();
 }
 
+// A process was killed while it cleared that away.
+TEST_F(RoutingOntoRows, WhatIsHalfClearedAwayIsClearedAway) {
+  Save(Job(1), 0, "new", 7);
+  std::filesystem::remove(state_);
+  for (const auto& file : std::filesystem::directory_iterator(RowsDirectory(shard_))) {
+    if (file.path().filename().string().starts_with("MANIFEST")) std::filesystem::remove(file);
+  }
+  ExpectRouted();
+}
+
+TEST_F(RoutingOntoRows, WhatACutOffMoveToAnotherPlanLeavesIsClearedAway) {
+  JobSpec other = Job(1);
+  other.plan = Job(2).plan;
+  Save(other, 0, "new", 7);
+  std::filesystem::remove(state_);
+  ASSERT_OK(MakeDirectoryDurably(shard_ + "/moved"));
+  ASSERT_OK(WriteFileDurably(shard_ + "/moved/0-0-0.sst", "half"));
+  ExpectRouted();
+}
+
 // Of a run that was killed before its first save there: the same command goes on.
 TEST_F(RoutingOntoRows, RowsThatARunChangedAndDidNotSaveAreClearedAway) {
   Save(Job(1), 0, "new", 7);
