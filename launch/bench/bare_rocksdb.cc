@@ -12,7 +12,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kSliceKeys = 256;  // of one MultiGet, as in the product
+constexpr size_t kMinKeys = 8, kSliceKeys = 256;  // of one MultiGet, as in the product
 
 Status Failed(const rocksdb::Status& status, const char* what) {
   if (status.ok()) return OkStatus();
@@ -56,10 +56,11 @@ BareRocksDb::~BareRocksDb() {
 Status BareRocksDb::Read(const StoreSlice& slice, std::span<const RowId> rows) {
   const size_t floats = slice.record_bytes / sizeof(float);
   records_.resize(rows.size() * floats);
-  const size_t slices = (rows.size() + kSliceKeys - 1) / kSliceKeys;
+  const size_t slice_rows = environment_.reads().RowsOfCall(rows.size(), kMinKeys, kSliceKeys);
+  const size_t slices = (rows.size() + slice_rows - 1) / slice_rows;
   std::vector<Status> results(slices);
   environment_.reads().Run(slices, [&](size_t, size_t s) {
-    const size_t first = s * kSliceKeys, n = std::min(kSliceKeys, rows.size() - first);
+    const size_t first = s * slice_rows, n = std::min(slice_rows, rows.size() - first);
     std::vector<StoreKey::Encoded> keys(n);
     std::vector<rocksdb::Slice> key_slices(n);
     std::vector<rocksdb::PinnableSlice> values(n);

@@ -71,22 +71,6 @@ constexpr TierCase kTierCases[] = {
 
 constexpr size_t kWarmBatches = 8;  // after the hottest rows
 
-// Until its database has nothing more to do: a sample pays for its own flushes and compactions,
-// and leaves none to the next one, which is not its own.
-template <typename Work, typename Jobs>
-Result<double> IdsPerSecond(size_t batches, Work work, Jobs jobs) {
-  const Stopwatch stopwatch;
-  for (size_t i = 0; i < batches; ++i) {
-    RETURN_IF_ERROR(StopSignal::Check());
-    RETURN_IF_ERROR(work());
-  }
-  while (jobs() > 0) {
-    RETURN_IF_ERROR(StopSignal::Check());
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return static_cast<double>(batches * TierRows::kBatchIds) / stopwatch.Seconds();
-}
-
 class TierBench final : public Bench {
  public:
   TierBench(const TierCase& which, const BenchOptions& kept, bool is_direct)
@@ -116,7 +100,7 @@ class TierBench final : public Bench {
   Result<double> MeasureSystem() override {
     ASSIGN_OR_RETURN(const StatsReply before, tier_->shard().Stats());
     const Result<double> rate = IdsPerSecond(
-        case_.batches, [&] { return TrainBatch(); },
+        case_.batches, TierRows::kBatchIds, [&] { return TrainBatch(); },
         [&] { return tier_->store().counters().background_jobs; });
     ASSIGN_OR_RETURN(const StatsReply after, tier_->shard().Stats());
     missed_rows_ += after.pulled.not_in_memory() - before.pulled.not_in_memory();
@@ -126,7 +110,8 @@ class TierBench final : public Bench {
 
   Result<double> MeasureYardstick() override {
     return IdsPerSecond(
-        case_.batches, [&] { return ChangeBareBatch(case_.is_yardstick_by_id); },
+        case_.batches, TierRows::kBatchIds,
+        [&] { return ChangeBareBatch(case_.is_yardstick_by_id); },
         [&] { return bare_->background_jobs(); });
   }
 

@@ -1,10 +1,14 @@
 // tier_long: a table twelve times as large as another, both too large for the cache, which holds a
 // tenth of it. With --long 24 GB of records of 276 bytes in a memory cgroup of 4 GB, else 2 GB.
-// Each row is touched once (pulled, pushed) in scattered order, then Zipf 1.05 trains. Its figures:
+// Each row is touched once (pulled, pushed) in scattered order, then Zipf 1.05 trains; the hottest
+// rows are touched last, so that the cache has them. All stores read past the page cache, by 16
+// threads, which is faster for both sides of zipf. Its figures:
 //   touched      rows/s of all of that, beside those of the first tenth of the rows
-//   zipf         ids/s, beside the rows/s of touching
-//   cold_blocks  blocks of 4 kB read for a row that is not cached, beside 1; direct reads, no page
-//                cache, stores opened anew
+//   zipf         ids/s of training, beside bare RocksDB (bare_rocksdb.h) with the same ids, memory
+//                and options, which has read its hottest blocks. Its rows are put in the same
+//                order, once our table is gone. Both wait for the compactions of what was filled,
+//                and pay for those of what they train
+//   cold_blocks  blocks of 4 kB read for a row that is not cached, beside 1; stores opened anew
 //   cold_rows    rows/s of that, beside those of the table that is a twelfth as large
 //   open         seconds to open the store, beside 5
 //   written      bytes written to files, beside those of rows written to the store
@@ -14,8 +18,10 @@
 //   first_touch  rows/s of touching so many rows of a table of 10^9, beside one of 10^8
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "common/scatter.h"
+#include "launch/bench/bare_rocksdb.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/one_shard.h"
@@ -33,8 +39,10 @@ namespace {
 constexpr uint32_t kLongDim = 65;
 constexpr uint64_t kLongRecordBytes = kLongDim * sizeof(float) + 16;
 constexpr uint64_t kMemoryBytes = uint64_t{4} << 30;
-constexpr double kBlockBytes = 4096;
-constexpr size_t kLongZipfBatches = 200;
+constexpr uint64_t kBlockBytes = 4096;
+constexpr StoreSlice kLongSlice{
+    .table = TableId{0}, .first_column = 0, .record_bytes = kLongRecordBytes};
+constexpr size_t kLongZipfBatches = 200, kLongWarmBatches = 20;
 
 // All in the same ratio.
 struct LongSizes {
@@ -52,6 +60,7 @@ constexpr LongSizes kLong{87'000'000, 50'000, 20'000, 7'250'000};
 StoreEnvironmentOptions EnvironmentOf(uint64_t cache_bytes) {
   StoreEnvironmentOptions environment;
   environment.block_cache_bytes = std::max(environment.block_cache_bytes, cache_bytes / 16);
+  environment.direct_reads = true;
   return environment;
 }
 
@@ -60,6 +69,48 @@ Result<std::unique_ptr<RowStore>> OpenStore(const std::string& path,
   return RowStores().Make(
       "rocksdb", {.path = path, .environment = std::make_shared<StoreEnvironment>(environment)});
 }
+
+// Rows of batches, distinct and ascending; two objects give the same.
+class LongBatches {
+ public:
+  LongBatches(uint64_t rows, size_t batch_rows)
+      : rows_(rows), batch_rows_(batch_rows), scatter_(rows, /*key=*/41), zipf_(rows, 1.05) {}
+
+  // Those from `begin` on of all rows in scattered order, before `end`.
+  std::vector<RowId> Scattered(uint64_t begin, uint64_t end) const {
+    std::vector<RowId> rows;
+    for (uint64_t i = begin; i < std::min(end, begin + batch_rows_); ++i) {
+      rows.push_back(RowId{scatter_(i)});
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+  // The hottest are the last in scattered order.
+  std::vector<RowId> NextZipf() {
+    std::vector<RowId> rows(batch_rows_);
+    for (RowId& row : rows) row = RowId{scatter_(rows_ - zipf_.Draw(&bits_))};
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return rows;
+  }
+
+  // Ids a second of training by NextZipf. The store is idle before, and again at the end.
+  Result<double> TrainZipf(const std::function<Status(std::vector<RowId>)>& train,
+                           const BackgroundJobsNow& jobs) {
+    RETURN_IF_ERROR(WaitForJobs(jobs));
+    const auto train_next = [&] { return train(NextZipf()); };
+    RETURN_IF_ERROR(IdsPerSecond(kLongWarmBatches, batch_rows_, train_next, jobs).status());
+    return IdsPerSecond(kLongZipfBatches, batch_rows_, train_next, jobs);
+  }
+
+ private:
+  const uint64_t rows_;
+  const size_t batch_rows_;
+  const Scatter scatter_;
+  const Zipf zipf_;
+  SplitMix64 bits_{43};
+};
 
 // A table that is touched and trained.
 class LongTable {
@@ -70,6 +121,7 @@ class LongTable {
     ASSIGN_OR_RETURN(table->directory_, MakeTemporaryRows());
     ASSIGN_OR_RETURN(std::unique_ptr<RowStore> store,
                      OpenStore(table->path(), EnvironmentOf(cache_rows * kLongRecordBytes)));
+    table->store_ = store.get();
     ASSIGN_OR_RETURN(table->shard_, OneShard::Start({.table_rows = rows,
                                                      .dim = kLongDim,
                                                      .request_rows = batch_rows,
@@ -84,39 +136,24 @@ class LongTable {
   Result<double> Touch(uint64_t begin, uint64_t end) {
     const Stopwatch stopwatch;
     for (uint64_t at = begin; at < end; at += batch_rows_) {
-      std::vector<RowId> rows;
-      for (uint64_t i = at; i < std::min(end, at + batch_rows_); ++i) {
-        rows.push_back(RowId{scatter_(i)});
-      }
-      RETURN_IF_ERROR(Train(std::move(rows)));
+      RETURN_IF_ERROR(Train(rows_.Scattered(at, end)));
     }
     return static_cast<double>(end - begin) / stopwatch.Seconds();
   }
 
-  // Ids a second.
   Result<double> TrainZipf() {
-    const Zipf zipf(rows_, 1.05);
-    SplitMix64 bits(43);
-    const Stopwatch stopwatch;
-    for (size_t i = 0; i < kLongZipfBatches; ++i) {
-      std::vector<RowId> rows;
-      while (rows.size() < batch_rows_) rows.push_back(RowId{scatter_(zipf.Draw(&bits) - 1)});
-      RETURN_IF_ERROR(Train(std::move(rows)));
-    }
-    return static_cast<double>(kLongZipfBatches * batch_rows_) / stopwatch.Seconds();
+    return rows_.TrainZipf([&](std::vector<RowId> rows) { return Train(std::move(rows)); },
+                           [&] { return store_->counters().background_jobs; });
   }
 
   Result<StatsReply> Stats() { return shard_->Stats(); }
   void Close() { shard_ = nullptr; }
 
  private:
-  LongTable(uint64_t rows, size_t batch_rows)
-      : rows_(rows), batch_rows_(batch_rows), scatter_(rows, /*key=*/41) {}
+  LongTable(uint64_t rows, size_t batch_rows) : batch_rows_(batch_rows), rows_(rows, batch_rows) {}
 
   Status Train(std::vector<RowId> rows) {
     RETURN_IF_ERROR(StopSignal::Check());
-    std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     RowBatch& batch = batches_[0];
     batch.rows = std::move(rows);
     batch.counts.assign(batch.rows.size(), 1);
@@ -125,24 +162,22 @@ class LongTable {
     return shard_->PullAndPush(&batches_);
   }
 
-  const uint64_t rows_;
   const size_t batch_rows_;
-  const Scatter scatter_;
+  LongBatches rows_;
   std::unique_ptr<TemporaryDirectory> directory_;
+  RowStore* store_ = nullptr;  // the shard's
   std::unique_ptr<OneShard> shard_;
   std::vector<RowBatch> batches_ = {{.table = TableId{0}, .dim = kLongDim}};
 };
 
-// A store opened anew whose rows are read at random, past the page cache.
+// A store opened anew whose rows are read at random.
 class ColdRows {
  public:
   static Result<std::unique_ptr<ColdRows>> Open(const std::string& path, uint64_t rows,
                                                 uint64_t cache_bytes, size_t batch_rows) {
-    StoreEnvironmentOptions environment = EnvironmentOf(cache_bytes);
-    environment.direct_reads = true;
     std::unique_ptr<ColdRows> cold(new ColdRows(rows, batch_rows));
     const Stopwatch stopwatch;
-    ASSIGN_OR_RETURN(cold->store_, OpenStore(path, environment));
+    ASSIGN_OR_RETURN(cold->store_, OpenStore(path, EnvironmentOf(cache_bytes)));
     cold->open_seconds_ = stopwatch.Seconds();
     for (size_t i = 0; i < kWarmReads; ++i) RETURN_IF_ERROR(cold->Read().status());
     cold->before_ = cold->store_->counters();
@@ -157,9 +192,7 @@ class ColdRows {
     std::sort(rows.begin(), rows.end());
     std::vector<size_t> missing;
     const Stopwatch stopwatch;
-    RETURN_IF_ERROR(
-        store_->Get({.table = TableId{0}, .first_column = 0, .record_bytes = kLongRecordBytes},
-                    rows, records_, &missing));
+    RETURN_IF_ERROR(store_->Get(kLongSlice, rows, records_, &missing));
     return static_cast<double>(batch_rows_) / stopwatch.Seconds();
   }
 
@@ -167,7 +200,8 @@ class ColdRows {
   // Since it was opened; rows that only the cache had are not in the store.
   double BlocksPerRow() const {
     const RowStoreCounters after = store_->counters();
-    return static_cast<double>(after.file_bytes_read - before_.file_bytes_read) / kBlockBytes /
+    return static_cast<double>(after.file_bytes_read - before_.file_bytes_read) /
+           static_cast<double>(kBlockBytes) /
            (static_cast<double>(after.bytes_read - before_.bytes_read) / kLongRecordBytes);
   }
 
@@ -218,15 +252,47 @@ Status MeasureColdRows(const std::string& name, const LongSizes& sizes, const Lo
   return OkStatus();
 }
 
+// Ids a second of bare RocksDB.
+Result<double> TrainBare(const LongSizes& sizes) {
+  LongBatches batches(sizes.rows, sizes.batch_rows);
+  ASSIGN_OR_RETURN(const auto directory, MakeTemporaryRows());
+  const std::string path = directory->path() + "/rows";
+  const uint64_t cache_bytes = sizes.cache_rows() * kLongRecordBytes;
+  StoreEnvironmentOptions environment = EnvironmentOf(cache_bytes);
+  {
+    ASSIGN_OR_RETURN(const auto store, OpenStore(path, environment));
+    std::vector<std::byte> records(sizes.batch_rows * kLongRecordBytes);
+    for (uint64_t at = 0; at < sizes.rows; at += sizes.batch_rows) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      const std::vector<RowId> rows = batches.Scattered(at, sizes.rows);
+      records.resize(rows.size() * kLongRecordBytes);
+      RETURN_IF_ERROR(store->Put(kLongSlice, rows, records));
+    }
+    RETURN_IF_ERROR(WaitForJobs([&] { return store->counters().background_jobs; }));
+  }
+  environment.block_cache_bytes += cache_bytes;
+  environment.min_file_bytes =  // As the store has them, whose files have grown.
+      RowFileSizes::Of(sizes.rows * kLongRecordBytes, environment.min_file_bytes).file_bytes;
+  ASSIGN_OR_RETURN(const auto bare, BareRocksDb::Open(path, environment));
+  // As many of the hottest rows as there is room for blocks.
+  for (uint64_t at = sizes.rows - cache_bytes / kBlockBytes; at < sizes.rows;
+       at += sizes.batch_rows) {
+    RETURN_IF_ERROR(StopSignal::Check());
+    RETURN_IF_ERROR(bare->Read(kLongSlice, batches.Scattered(at, sizes.rows)));
+  }
+  return batches.TrainZipf(
+      [&](const std::vector<RowId>& rows) { return bare->ChangeSorted(kLongSlice, rows); },
+      [&] { return bare->background_jobs(); });
+}
+
 Status MeasureTraining(const std::string& name, const LongSizes& sizes, LongTable* table,
-                       std::vector<BenchFigure>* figures) {
+                       double* trained, std::vector<BenchFigure>* figures) {
   const Stopwatch stopwatch;
   ASSIGN_OR_RETURN(const double first_tenth, table->Touch(0, sizes.rows / 10));
   RETURN_IF_ERROR(table->Touch(sizes.rows / 10, sizes.rows).status());
   const double touched = static_cast<double>(sizes.rows) / stopwatch.Seconds();
   figures->push_back(CountedFigure(name + "/touched", "rows/s", touched, first_tenth));
-  ASSIGN_OR_RETURN(const double trained, table->TrainZipf());
-  figures->push_back(CountedFigure(name + "/zipf", "ids/s", trained, touched));
+  ASSIGN_OR_RETURN(*trained, table->TrainZipf());
   ASSIGN_OR_RETURN(const StatsReply stats, table->Stats());
   if (stats.rows_written < sizes.rows / 2) {
     return MakeStatus(StatusCode::kInternal, "only {} rows were written", stats.rows_written);
@@ -259,13 +325,16 @@ Result<std::vector<BenchFigure>> MeasureLongRun(const std::string& name,
                    LongTable::Make(sizes.small_rows, sizes.small_rows / 10, sizes.batch_rows));
   RETURN_IF_ERROR(small->Touch(0, sizes.small_rows).status());
   small->Close();
+  double trained = 0;
   {
     ASSIGN_OR_RETURN(const auto table,
                      LongTable::Make(sizes.rows, sizes.cache_rows(), sizes.batch_rows));
-    RETURN_IF_ERROR(MeasureTraining(name, sizes, table.get(), &figures));
+    RETURN_IF_ERROR(MeasureTraining(name, sizes, table.get(), &trained, &figures));
     table->Close();
     RETURN_IF_ERROR(MeasureColdRows(name, sizes, *table, *small, &figures));
   }
+  ASSIGN_OR_RETURN(const double bare, TrainBare(sizes));
+  figures.push_back(CountedFigure(name + "/zipf", "ids/s", trained, bare, 2.5));
   ASSIGN_OR_RETURN(const BenchFigure first_touch, MeasureFirstTouch(name, sizes));
   figures.push_back(first_touch);
   return figures;
@@ -273,9 +342,10 @@ Result<std::vector<BenchFigure>> MeasureLongRun(const std::string& name,
 
 REGISTER_MEMBER(AddBench(
     {.name = "tier_long",
-     .what = "a table of 2 GB, with --long of 24 GB in half an hour, beside a smaller one",
+     .what = "a table of 2 GB, with --long of 24 GB in an hour, beside a smaller one",
      .time = "1 minute",
-     .yardstick = "first tenth; touching; one block; a smaller table; 5 s; bytes of rows; cache",
+     .yardstick =
+         "first tenth; bare RocksDB; one block; a smaller table; 5 s; bytes of rows; cache",
      .count = &MeasureLongRun}));
 
 }  // namespace

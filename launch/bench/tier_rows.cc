@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "launch/bench/stop_signal.h"
+#include "launch/bench/stopwatch.h"
 #include "sharding/rows/record.h"
 
 namespace rowhouse {
@@ -27,6 +29,25 @@ uint64_t BytesOfFiles(const std::string& directory) {
     if (!error) bytes += size;
   }
   return bytes;
+}
+
+Status WaitForJobs(const BackgroundJobsNow& jobs) {
+  while (jobs() > 0) {
+    RETURN_IF_ERROR(StopSignal::Check());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return OkStatus();
+}
+
+Result<double> IdsPerSecond(size_t batches, size_t batch_ids, const std::function<Status()>& work,
+                            const BackgroundJobsNow& jobs) {
+  const Stopwatch stopwatch;
+  for (size_t i = 0; i < batches; ++i) {
+    RETURN_IF_ERROR(StopSignal::Check());
+    RETURN_IF_ERROR(work());
+  }
+  RETURN_IF_ERROR(WaitForJobs(jobs));
+  return static_cast<double>(batches * batch_ids) / stopwatch.Seconds();
 }
 
 Result<std::shared_ptr<TierRows>> TierRows::Of(const BenchOptions& options) {

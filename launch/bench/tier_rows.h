@@ -100,6 +100,15 @@ using MakeTierBench =
     std::function<Result<std::unique_ptr<Bench>>(const BenchOptions& kept, bool is_direct)>;
 bool AddTierBench(BenchDeclaration bench, const MakeTierBench& make);
 
+// The number of a store's flushes and compactions that are due or under way.
+using BackgroundJobsNow = std::function<uint64_t()>;
+Status WaitForJobs(const BackgroundJobsNow& jobs);
+
+// Ids a second of so many batches, until the store has nothing more to do: a sample pays for its
+// own flushes and compactions, and leaves none to the next one, which is not its own.
+Result<double> IdsPerSecond(size_t batches, size_t batch_ids, const std::function<Status()>& work,
+                            const BackgroundJobsNow& jobs);
+
 // Bytes of all files in a directory, without subdirectories.
 uint64_t BytesOfFiles(const std::string& directory);
 

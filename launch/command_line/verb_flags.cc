@@ -25,7 +25,7 @@ constexpr VerbFlag kFlags[] = {
      "Also measures hit ratios of caches on this trace of ids: text, a number a line, or any form "
      "that plan --trace reads"},
     {kLongFlag, kBench,
-     "Measures tier_long with a table of 24 GB, not 2: half an hour, and 60 GB of disk. With kinds "
+     "Measures tier_long with a table of 24 GB, not 2: an hour, and 60 GB of disk. With kinds "
      "and walkthrough: at the size of their originals",
      true},
     {kOutFlag, kCompare | kPlan | kCkpt | kData | kPredict,

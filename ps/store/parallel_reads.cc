@@ -56,6 +56,12 @@ ParallelReads::~ParallelReads() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
+size_t ParallelReads::RowsOfCall(size_t rows, size_t least, size_t most) const {
+  const size_t rounds = std::max<size_t>(1, (rows + threads_ * most - 1) / (threads_ * most));
+  const size_t calls = threads_ * rounds;
+  return std::clamp((rows + calls - 1) / calls, least, most);
+}
+
 void ParallelReads::Run(size_t n, const Work& work) {
   if (threads_ == 1 || n < 2) {
     for (size_t i = 0; i < n; ++i) work(0, i);

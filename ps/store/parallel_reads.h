@@ -31,6 +31,10 @@ class ParallelReads {
   using Work = std::function<void(size_t thread, size_t i)>;
   void Run(size_t n, const Work& work);
 
+  // How many of `rows` a call of `work` should read, `least` to `most`, so that all threads get as
+  // many calls.
+  size_t RowsOfCall(size_t rows, size_t least, size_t most) const;
+
  private:
   struct Loop;
   void Help();

@@ -35,6 +35,15 @@ TEST(ParallelReads, AsManyWorkAtOnceAsWereAskedFor) {
   });
 }
 
+TEST(ParallelReads, AllThreadsGetAsManyCalls) {
+  const ParallelReads reads(4);
+  EXPECT_EQ(reads.RowsOfCall(40, 2, 16), 10u);
+  EXPECT_EQ(reads.RowsOfCall(64, 2, 16), 16u);
+  EXPECT_EQ(reads.RowsOfCall(65, 2, 16), 9u);  // Eight calls, two a thread.
+  EXPECT_EQ(reads.RowsOfCall(3, 2, 16), 2u);
+  EXPECT_EQ(reads.RowsOfCall(0, 2, 16), 2u);
+}
+
 TEST(ParallelReads, SeveralCallersShareTheHelpers) {
   ParallelReads reads(3);
   std::atomic<uint64_t> sum = 0;

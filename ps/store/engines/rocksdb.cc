@@ -215,13 +215,7 @@ Status RocksDbStore::Get(const StoreSlice& slice, std::span<const RowId> rows,
     std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return rows[a] < rows[b]; });
   }
   is_found_.assign(rows.size(), 0);
-  const size_t batches = (rows.size() + kSliceKeys - 1) / kSliceKeys;
-  // Rows that would fit into one batch are divided among all reading threads.
-  const size_t threads = slots_.size();
-  const size_t batch_rows =
-      batches >= threads
-          ? kSliceKeys
-          : std::clamp<size_t>((rows.size() + threads - 1) / threads, kMinKeys, kSliceKeys);
+  const size_t batch_rows = environment_->reads().RowsOfCall(rows.size(), kMinKeys, kSliceKeys);
   results_.assign((rows.size() + batch_rows - 1) / batch_rows, OkStatus());
   environment_->reads().Run(results_.size(), [&](size_t thread, size_t i) {
     const size_t first = i * batch_rows;
