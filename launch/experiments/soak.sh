@@ -170,7 +170,11 @@ new_model() {
   start "$model" --max_restarts=9999
 }
 
-restarts() { grep -c ' Restart [0-9]* of ' "$work/$model.err" || true; }
+restarts() {
+  local count
+  count="$(grep -c ' Restart [0-9]* of ' "$work/$model.err" 2>/dev/null)" || true
+  echo "${count:-0}"
+}
 
 # Milliseconds from a kill until a run that began after it has trained a step; "": the launcher ended before.
 recovery() {  # time of the kill, ms; restarts before
