@@ -4,48 +4,26 @@
 
 #include <algorithm>
 
+#include "common/kernels/bag_bodies.h"
 #include "common/kernels/target_clones.h"
 
 namespace rowhouse {
 namespace {
 
-// Rows lie far apart in memory: prefetching this many lookups ahead hides most of the wait.
-constexpr size_t kLookAhead = 8;
-constexpr size_t kFloatsPerLine = 16;
+// A table of this many bytes stays in the cache of a core; prefetching would only cost time.
+constexpr size_t kCachedBytes = size_t{1} << 20;
 
-template <size_t kColumns>
-ROWHOUSE_KERNEL_BODY void Prefetch(const float* row) {
-  for (size_t c = 0; c < kColumns; c += kFloatsPerLine) __builtin_prefetch(row + c);
+#ifdef ROWHOUSE_HAS_TARGETS
+__attribute__((target("avx512f"))) void PoolRows(const BagWork& work) { PoolByVectors<64>(work); }
+__attribute__((target("avx2"))) void PoolRows(const BagWork& work) { PoolByVectors<32>(work); }
+__attribute__((target("default")))
+#endif
+void PoolRows(const BagWork& work) {
+  PoolByVectors<16>(work);
 }
 
-// kColumns sums in registers over lookups [begin, end).
-template <size_t kColumns>
-ROWHOUSE_KERNEL_BODY void SumColumns(const uint32_t* slots, size_t begin, size_t end,
-                                     size_t lookups, const float* rows, size_t dim, float* out) {
-  float sums[kColumns] = {};
-  for (size_t p = begin; p < end; ++p) {
-    if (p + kLookAhead < lookups) Prefetch<kColumns>(rows + size_t{slots[p + kLookAhead]} * dim);
-    const float* row = rows + size_t{slots[p]} * dim;
-    for (size_t c = 0; c < kColumns; ++c) sums[c] += row[c];
-  }
-  for (size_t c = 0; c < kColumns; ++c) out[c] = sums[c];
-}
-
-ROWHOUSE_TARGET_CLONES
-void SumCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, const float* rows,
-            size_t dim, float* out) {
-  const size_t lookups = offsets[bags];
-  for (size_t b = 0; b < bags; ++b, out += dim) {
-    const size_t first = offsets[b], last = offsets[b + 1];
-    size_t c = 0;
-    for (; c + 64 <= dim; c += 64) {
-      SumColumns<64>(slots, first, last, lookups, rows + c, dim, out + c);
-    }
-    for (; c + 16 <= dim; c += 16) {
-      SumColumns<16>(slots, first, last, lookups, rows + c, dim, out + c);
-    }
-    for (; c < dim; ++c) SumColumns<1>(slots, first, last, lookups, rows + c, dim, out + c);
-  }
+size_t PrefetchEnd(size_t lookups, std::span<const float> rows) {
+  return rows.size_bytes() <= kCachedBytes || lookups < kRowsAhead ? 0 : lookups - kRowsAhead;
 }
 
 ROWHOUSE_TARGET_CLONES
@@ -55,8 +33,8 @@ void AddCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots,
   for (size_t b = 0; b < bags; ++b) {
     const float* g = gradient + b * dim;
     for (size_t p = offsets[b]; p < offsets[b + 1]; ++p) {
-      if (p + kLookAhead < lookups) {
-        const float* later = row_gradients + size_t{slots[p + kLookAhead]} * dim;
+      if (p + kRowsAhead < lookups) {
+        const float* later = row_gradients + size_t{slots[p + kRowsAhead]} * dim;
         for (size_t c = 0; c < dim; c += kFloatsPerLine) __builtin_prefetch(later + c, 1);
       }
       float* row = row_gradients + size_t{slots[p]} * dim;
@@ -99,7 +77,15 @@ void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
 
 void SumBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out) {
   CHECK_EQ(out.size(), bags.bags() * dim);
-  SumCsr(bags.offsets.data(), bags.bags(), bags.slots.data(), rows.data(), dim, out.data());
+  PoolRows({bags, rows.data(), dim, out.data(), nullptr, PrefetchEnd(bags.offsets.back(), rows)});
+}
+
+void MaxBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out,
+             std::span<uint32_t> winners) {
+  CHECK_EQ(out.size(), bags.bags() * dim);
+  CHECK_EQ(winners.size(), out.size());
+  PoolRows(
+      {bags, rows.data(), dim, out.data(), winners.data(), PrefetchEnd(bags.offsets.back(), rows)});
 }
 
 void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_t dim,
@@ -112,7 +98,9 @@ void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_
 void GatherRows(std::span<const uint32_t> slots, std::span<const float> rows, size_t dim,
                 std::span<float> out) {
   CHECK_EQ(out.size(), slots.size() * dim);
+  const size_t prefetch_end = PrefetchEnd(slots.size(), rows);
   for (size_t p = 0; p < slots.size(); ++p) {
+    if (p < prefetch_end) PrefetchFloats(rows.data() + size_t{slots[p + kRowsAhead]} * dim, dim);
     std::copy_n(rows.data() + size_t{slots[p]} * dim, dim, out.data() + p * dim);
   }
 }

@@ -16,14 +16,21 @@ namespace rowhouse {
 struct BagView {
   std::span<const uint32_t> offsets;  // bags + 1 values, first 0, last slots.size()
   std::span<const uint32_t> slots;
-  std::span<const float> weights = {};  // one a lookup, or none; sum only
+  std::span<const float> weights = {};  // one a lookup, or none; sums only
 
   size_t bags() const { return offsets.size() - 1; }
 };
 
-// Sums without weights.
+inline constexpr uint32_t kNoWinner = UINT32_MAX;
+
+// Sums, of weight * row if there are weights.
 void SumBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out);
-// Its backward: row_gradients[slot] += gradient[bag], lookup by lookup.
+// The greatest value of each column, and its position in bags.slots (bags x dim), or 0 and
+// kNoWinner for an empty bag. The earliest position wins a tie; a NaN stays where it is first, else
+// it loses.
+void MaxBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out,
+             std::span<uint32_t> winners);
+// The backward of sums without weights: row_gradients[slot] += gradient[bag], lookup by lookup.
 void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_t dim,
                      std::span<float> row_gradients);
 // The rows of all lookups, one after the other, not pooled: out is slots x dim.

@@ -23,23 +23,6 @@ void DivideByLookups(const BagView& bags, size_t dim, std::span<float> out) {
   }
 }
 
-void PoolMax(const BagView& bags, const float* rows, size_t dim, float* out,
-             std::vector<uint32_t>* winners) {
-  winners->assign(bags.bags() * dim, kNoWinner);
-  for (size_t b = 0; b < bags.bags(); ++b) {
-    float* greatest = out + b * dim;
-    uint32_t* winner = winners->data() + b * dim;
-    for (uint32_t p = bags.offsets[b]; p < bags.offsets[b + 1]; ++p) {
-      const float* row = rows + size_t{bags.slots[p]} * dim;
-      for (size_t c = 0; c < dim; ++c) {
-        if (winner[c] != kNoWinner && !(row[c] > greatest[c])) continue;
-        greatest[c] = row[c];
-        winner[c] = p;
-      }
-    }
-  }
-}
-
 void AddMaxGradients(const BagView& bags, const std::vector<uint32_t>& winners,
                      const float* gradient, size_t dim, float* row_gradients) {
   CHECK_EQ(winners.size(), bags.bags() * dim);
@@ -62,20 +45,11 @@ void PoolBags(const BagView& bags, const BagOptions& options, std::span<const fl
     if (options.pooling == Pooling::kMean) DivideByLookups(bags, dim, out);
     return;
   }
-  if (options.pooling == Pooling::kSum && bags.weights.empty()) {
-    return SumBags(bags, rows, dim, out);
-  }
-  std::fill(out.begin(), out.end(), 0.0f);
   if (options.pooling == Pooling::kMax) {
-    return PoolMax(bags, rows.data(), dim, out.data(), winners);
+    winners->resize(out.size());
+    return MaxBags(bags, rows, dim, out, *winners);
   }
-  for (size_t b = 0; b < bags.bags(); ++b) {
-    float* pooled = &out[b * dim];
-    for (size_t p = bags.offsets[b]; p < bags.offsets[b + 1]; ++p) {
-      const float weight = bags.weights.empty() ? 1.0f : bags.weights[p];
-      AddScaled(&rows[size_t{bags.slots[p]} * dim], weight, dim, pooled);
-    }
-  }
+  SumBags(bags, rows, dim, out);
   if (options.pooling == Pooling::kMean) DivideByLookups(bags, dim, out);
 }
 

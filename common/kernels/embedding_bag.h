@@ -36,8 +36,6 @@ struct BagOptions {
 // Sizes below are in floats: rows has dim for each slot, out and gradient have dim for each bag.
 // Requires offsets in order and weights for pooling by sum only; breaking a requirement aborts.
 
-inline constexpr uint32_t kNoWinner = UINT32_MAX;
-
 // Overwrites out. For max, `winners` (bags x dim) gets the position in bags.slots each column came
 // from, kNoWinner for an empty bag; other poolings leave it alone and allow null.
 void PoolBags(const BagView& bags, const BagOptions& options, std::span<const float> rows,
