@@ -281,7 +281,7 @@ TEST_F(RowMoveTest, RowsThatAreReadAndNotWrittenAreCorruption) {
   const Plan plan = PlanOf(2, 1, 2);
   Stores stores = Open("to", 2);
   stores.pop_back();  // The shard with the second half of the columns gets nothing.
-  const Status lost = Move(sources, plan, stores, "to", {.compares = true}).status();
+  const Status lost = Move(sources, plan, stores, "to", {.threads = 1, .compares = true}).status();
   EXPECT_EQ(lost.code(), StatusCode::kCorruption);
   EXPECT_THAT(lost.message(), testing::StartsWith("rows 0 to 119 of table \"users\" were read"));
 }
