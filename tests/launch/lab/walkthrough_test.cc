@@ -1,5 +1,5 @@
 // bench walkthrough and its config mean the same run; the figures beside it are the walkthrough's.
-#include "launch/bench/walkthrough.h"
+#include "launch/lab/walkthrough.h"
 
 #include "launch/command_line/command_line.h"
 #include "launch/settings/setting_fields.h"

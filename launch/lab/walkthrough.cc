@@ -1,4 +1,4 @@
-#include "launch/bench/walkthrough.h"
+#include "launch/lab/walkthrough.h"
 
 #include <fmt/format.h>
 
