@@ -195,7 +195,7 @@ choose_flags() {
 bytes_of_journals() {
   local rows
   rows="$(setting row_dir)"
-  cat "${rows:-$model_dir/rows}"/move-*.list 2>/dev/null | wc -c
+  cat "${rows:-$model_dir/rows}"/move-*.list 2>/dev/null | wc -c || true
 }
 
 plan_restart() {  # exit code

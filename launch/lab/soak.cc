@@ -2,6 +2,7 @@
 // one. It becomes launch/experiments/soak.sh, which starts runs as operators do.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -21,12 +22,13 @@ namespace {
 constexpr std::string_view kMinutesFlag = "minutes", kKillsFlag = "kills", kSeedFlag = "soak_seed";
 REGISTER_MEMBER(AddVerbFlag({.name = kMinutesFlag,
                              .verbs = kSoak,
-                             .help = "Ends with the run that is under way after so many minutes"}));
+                             .help = "Ends with the run that is under way after so many minutes. "
+                                     "Rows lie in TMPDIR, or /tmp"}));
 REGISTER_MEMBER(AddVerbFlag(
     {.name = kKillsFlag, .verbs = kSoak, .help = "Ends after so many kills instead. Default: 20"}));
 REGISTER_MEMBER(AddVerbFlag({.name = kSeedFlag,
                              .verbs = kSoak,
-                             .help = "Of the random times, victims and moves. Default: 1"}));
+                             .help = "Seed of the random times, victims and moves. Default: 1"}));
 
 // Returns only if the script cannot be started.
 Status RunSoak(const CommandLine& command_line, const Settings&) {

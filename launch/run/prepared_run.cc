@@ -211,12 +211,11 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   Dataset& data = *run.opened.data;
   RETURN_IF_ERROR(CheckSize(data, TrainerOptionsOf(settings, JobSpec())));
   if (!settings.output.load) RETURN_IF_ERROR(share_start());
-  const Status moved = MoveRowsOfModel(settings, setup.stop, &start, workers);
-  if (moved.code() == StatusCode::kUnavailable) {
+  ASSIGN_OR_RETURN(const bool are_moved, MoveRowsOfModel(settings, setup.stop, &start, workers));
+  if (!are_moved) {
     run.was_stopped = true;
     return run;
   }
-  RETURN_IF_ERROR(moved);
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, data));
   start.dense = {};
   RETURN_IF_ERROR(FindPlaceInData(setup, &start, data));

@@ -446,9 +446,11 @@ Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t s
   return start;
 }
 
-Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, RunStart* start,
-                       Communicator& workers) {
-  if (!start->job.is_load || !start->job.load.are_moved) return OkStatus();
+Result<bool> MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop,
+                             RunStart* start, Communicator& workers) {
+  constexpr const char* kPhase = "moving the rows of the model";
+  if (!start->job.is_load || !start->job.load.are_moved) return true;
+  std::string stopped;  // "": all are moved
   const auto move = [&](const std::stop_token& token) -> Status {
     JobSpec job = start->job;
     job.load.are_moved = false;  // It is the mover's.
@@ -456,6 +458,11 @@ Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, 
     const std::stop_callback on_stop(token, [&] { model.Stop(); });
     Status moved = model.ReadWorkerRows();
     if (moved.ok()) moved = model.Run();
+    // Lost peers are kUnavailable, too: a stop is told apart here, where it was asked for.
+    if (moved.code() == StatusCode::kUnavailable && token.stop_requested()) {
+      stopped = "stopped";
+      return OkStatus();
+    }
     RETURN_IF_ERROR(moved);
     ASSIGN_OR_RETURN(start->dense, model.Dense());
     PrintClean("moved the rows of the model to {}; rows digest {}\n",
@@ -463,9 +470,12 @@ Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, 
     std::fflush(stdout);
     return OkStatus();
   };
-  RETURN_IF_ERROR(DoOnFirst(workers, move, stop, "moving the rows of the model"));
+  RETURN_IF_ERROR(DoOnFirst(workers, move, stop, kPhase));
   start->save.reset();  // Its checkpoint may be deleted.
-  return ShareFloats(&start->dense, workers, "sharing the dense part");
+  ASSIGN_OR_RETURN(stopped, BroadcastFromFirst(workers, stopped, kPhase));
+  if (!stopped.empty()) return false;
+  RETURN_IF_ERROR(ShareFloats(&start->dense, workers, "sharing the dense part"));
+  return true;
 }
 
 }  // namespace rowhouse

@@ -46,8 +46,8 @@ Result<RunStart> ShareStart(const Settings& settings, uint32_t nodes, uint32_t s
                             const RunHosts& hosts, Communicator& workers);
 
 // If job.load.are_moved, moves the rows of the model on the first worker, and sets start->dense on
-// all. Collective; errors as ModelMove: kUnavailable once `stop` is true.
-Status MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop, RunStart* start,
-                       Communicator& workers);
+// all. Collective; errors as ModelMove. Returns false if `stop` became true before all were moved.
+Result<bool> MoveRowsOfModel(const Settings& settings, const std::atomic<bool>& stop,
+                             RunStart* start, Communicator& workers);
 
 }  // namespace rowhouse

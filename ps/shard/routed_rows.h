@@ -37,7 +37,7 @@ struct WholeMove {
 // divides them. Each stored record that any of them owns a column of is read once. Shards whose
 // rows are there already are left alone. Under the saved plan a shard's files are linked, or copied
 // where there can be no links. Requires job.is_load and a store with files. `whole`: of a move to
-// all shards at once. kUsage if job.load.are_moved, and they have not their rows.
+// all shards at once. kUsage if job.load.are_moved and a shard lacks its rows.
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
                  const std::vector<ShardId>& shards, const WholeMove& whole = {});
 

@@ -39,8 +39,8 @@ Result<std::string> BroadcastFromFirst(Communicator& ranks, const std::string& b
                                        const std::string& phase);
 
 // Runs `work` on a thread of rank 0 and returns its status on every rank. All meet once a second
-// until it has ended, so that no deadline passes, however long it takes. Its token is asked to stop
-// once `*stop` is true on rank 0, or a rank did not come.
+// until it has ended, so that no deadline passes, however long it takes. `work` is asked to stop,
+// by its token, once `stop` is true on rank 0 or a rank did not come.
 Status DoOnFirst(Communicator& ranks, const std::function<Status(std::stop_token)>& work,
                  const std::atomic<bool>& stop, const std::string& phase);
 
