@@ -8,6 +8,7 @@
 #include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
 #include "worker/dense/dense_optimizer.h"
+#include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
 namespace {
@@ -97,7 +98,13 @@ Status ScoringModel::ReadDensePart() {
 }
 
 std::unique_ptr<ForwardPass> ScoringModel::MakeForward() const {
-  auto forward = std::make_unique<ForwardPass>(settings_.model, settings_.embedding);
+  ModelSpec spec = settings_.model;
+  if (!HasProductsOf(spec.precision())) {
+    LOG_FIRST_N(WARNING, 1) << "dense_precision=" << spec.dense_precision
+                            << " needs AVX-512, which this CPU has not: the model is scored in f32";
+    spec.dense_precision = "f32";
+  }
+  auto forward = std::make_unique<ForwardPass>(spec, settings_.embedding);
   std::ranges::copy(dense_, forward->dense().values().begin());
   rows_->ServeTo(&forward->embedding());
   return forward;

@@ -102,17 +102,43 @@ Status FindPlaceInData(const WorkerSetup& setup, RunStart* start, Dataset& data)
 }
 
 // The promise of equal bits over runs holds for one instruction set; replicas never drift apart,
-// because oneDNN makes gradients only.
-Status WarnOfMixedCpus(Communicator& workers, const WorkerRunOptions& options) {
+// because oneDNN makes gradients only. So f32 warns of mixed CPUs. Products of bf16 differ more
+// between CPUs, and refuse them. All workers return the same.
+Status CheckCpus(Communicator& workers, const WorkerRunOptions& options, ElementType precision) {
   const int mine = OneDnnCpuIsa();
   ASSIGN_OR_RETURN(const auto all, workers.AllGather(std::as_bytes(std::span(&mine, 1)),
                                                      "comparing instruction sets"));
   const bool are_same =
       std::all_of(all.begin(), all.end(), [&](const auto& one) { return one == all.front(); });
+  if (precision == ElementType::kBf16) {
+    // Equal sets have equal products.
+    if (!are_same) {
+      return UsageError(
+          "dense_precision=bf16: workers have CPUs of different instruction sets, so that the same "
+          "run on other hosts would give other bits; ONEDNN_MAX_CPU_ISA on all of them pins the "
+          "lowest, or take dense_precision=f32");
+    }
+    if (!HasProductsOf(precision)) {
+      return UsageError(
+          "dense_precision=bf16 needs CPUs with AVX-512, and those of the workers have none (or "
+          "ONEDNN_MAX_CPU_ISA forbids it): take dense_precision=f32");
+    }
+  }
   LOG_IF(WARNING, !are_same && options.prints)
       << "workers have CPUs of different instruction sets: the same run on other hosts may give "
          "other bits; DNNL_MAX_CPU_ISA pins the lowest";
   return OkStatus();
+}
+
+// A choice of bf16 that costs time is told. Measured on the host of the worker that prints.
+void AdviseOnPrecision(const WorkerSetup& setup) {
+  if (!setup.options.prints || setup.settings.model.precision() != ElementType::kBf16) return;
+  const double times = MeasureBf16Time();
+  if (times < 1.0) return;
+  fmt::print(
+      "dense_precision=bf16: a product takes {:.1f} times as long as in f32 on this CPU; "
+      "dense_precision=f32 is faster\n",
+      times);
 }
 
 // The dense part of a new model, or, where `loaded` has floats, of a saved one.
@@ -195,7 +221,7 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
   PreparedRun run;
   RunStart& start = run.start;
   const auto share_start = [&]() -> Status {
-    RETURN_IF_ERROR(WarnOfMixedCpus(workers, setup.options));
+    RETURN_IF_ERROR(CheckCpus(workers, setup.options, settings.model.precision()));
     const WorkerRunOptions& options = setup.options;
     const RunHosts hosts = {.hosts = static_cast<uint32_t>(options.hosts.size()),
                             .cores = options.cores,
@@ -216,6 +242,7 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
     run.was_stopped = true;
     return run;
   }
+  AdviseOnPrecision(setup);
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, data));
   start.dense = {};
   RETURN_IF_ERROR(FindPlaceInData(setup, &start, data));
@@ -245,10 +272,12 @@ std::string DataLine(const Settings& settings, const Dataset& data, uint64_t ste
 std::string ModelLine(const Settings& settings, const JobSpec& job) {
   uint64_t rows = 0;
   for (const TableSpec& table : job.tables) rows += table.rows;
-  return fmt::format("model   bottom MLP {}, top MLP {}, {}; {} with {} rows\n",
+  const bool is_bf16 = settings.model.precision() == ElementType::kBf16;
+  return fmt::format("model   bottom MLP {}, top MLP {}, {}{}; {} with {} rows\n",
                      fmt::join(settings.model.bottom_mlp, "-"),
                      fmt::join(settings.model.top_mlp, "-"), settings.model.interaction,
-                     Counted(job.tables.size(), "table"), Count(rows));
+                     is_bf16 ? ", layers in bf16" : "", Counted(job.tables.size(), "table"),
+                     Count(rows));
 }
 
 std::string MemoryLine(const std::optional<NodePlan>& memory) {

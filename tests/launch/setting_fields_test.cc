@@ -20,6 +20,7 @@ const std::map<std::string, std::string> kOthers = {
     {"arch_interaction_itself", "true"},
     {"dcn_num_layers", "2"},
     {"dcn_low_rank_dim", "16"},
+    {"dense_precision", "bf16"},
     {"loss_function", "bce"},
     {"loss_weights", "1e-05,2"},
     {"loss_threshold", "0.25"},

@@ -53,13 +53,31 @@ TEST(MatrixProducts, ABatchIsManyProducts) {
   EXPECT_THAT(c, ElementsAre(5, 25));
 }
 
+// 257 needs nine bits of precision, and bf16 has eight: the sum is f32, the operands are not.
+TEST(MatrixProducts, OperandsOfBf16AreSummedInF32) {
+  if (!HasProductsOf(ElementType::kBf16)) GTEST_SKIP() << "no AVX-512 here";
+  MatrixProducts products;
+  const std::vector<uint16_t> ones(2 * 257, 0x3f80);
+  const ConstMatrix a = MatrixOf(ones.data(), 2, 257);
+  std::vector<float> c(4);
+  products.Multiply(a, a, MatrixOf(c.data(), 2, 2), {.b_transposed = true});
+  EXPECT_THAT(c, ElementsAre(257, 257, 257, 257));
+  std::vector<float> outer(257 * 257);
+  products.Multiply(a, a, MatrixOf(outer.data(), 257, 257), {.a_transposed = true});
+  EXPECT_THAT(outer, testing::Each(2.0f));
+}
+
+TEST(MatrixProducts, TimeOfBf16IsMeasured) {
+  if (!HasProductsOf(ElementType::kBf16)) GTEST_SKIP() << "no AVX-512 here";
+  EXPECT_GT(MeasureBf16Time(), 0.0);
+}
+
 TEST(MatrixProductsDeathTest, OtherTypesAndShapesAreRefused) {
   MatrixProducts products;
   std::vector<float> c(4);
   ConstMatrix half = Square(kA);
   half.type = ElementType::kBf16;
-  EXPECT_DEATH(products.Multiply(half, Square(kB), MatrixOf(c.data(), 2, 2)),
-               "products of f32 only");
+  EXPECT_DEATH(products.Multiply(half, Square(kB), MatrixOf(c.data(), 2, 2)), "one type");
   EXPECT_DEATH(products.Multiply(MatrixOf(kA.data(), 1, 4), Square(kB), MatrixOf(c.data(), 1, 2)),
                "inner");
 }

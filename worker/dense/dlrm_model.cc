@@ -26,7 +26,7 @@ struct DlrmModel::Impl {
   // Runs layers [first, last) on x; layer l's output is outputs[l].
   void ForwardLayers(size_t first, size_t last, const float* x);
   // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
-  void BackwardLayers(size_t first, size_t last, const float* x, float* dx);
+  void BackwardLayers(size_t first, size_t last, float* dx);
 
   const ModelSpec spec;
   DenseParameters* const parameters;
@@ -69,7 +69,10 @@ struct DlrmModel::Impl {
 };
 
 DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
-    : spec(model), parameters(dense_parameters), first_block(dense_parameters->blocks().size()) {
+    : spec(model),
+      parameters(dense_parameters),
+      first_block(dense_parameters->blocks().size()),
+      products(model.precision()) {
   const Status status = spec.Validate();
   CHECK(status.ok()) << status.ToString();
   interaction = Interactions().Make(spec.interaction, spec.interaction_options(&products)).value();
@@ -118,16 +121,14 @@ void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
   }
 }
 
-void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, const float* x, float* dx) {
+void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, float* dx) {
   for (size_t l = last; l-- > first;) {
-    const float* layer_x = x;
     float* layer_dx = dx;
     if (l > first) {
       deltas[l - 1].resize(samples * layers[l].in());
-      layer_x = outputs[l - 1].data();
       layer_dx = deltas[l - 1].data();
     }
-    layers[l].Backward(layer_x, outputs[l].data(), samples, deltas[l].data(), layer_dx);
+    layers[l].Backward(outputs[l].data(), deltas[l].data(), layer_dx);
     EndLayer(l, /*is_forward=*/false);
   }
 }
@@ -252,8 +253,7 @@ void DlrmModel::Backward(std::span<const float> labels, std::span<const float> w
     m.deltas.back()[s] = is_clamped ? 0.0f : by_p * (1.0f - p) * p;
   }
   m.interacted_delta.resize(m.interacted.size());
-  m.BackwardLayers(m.bottom_layers, m.layers.size(), m.interacted.data(),
-                   m.interacted_delta.data());
+  m.BackwardLayers(m.bottom_layers, m.layers.size(), m.interacted_delta.data());
   m.EndMlp();
 
   std::vector<float>& bottom_delta = m.deltas[m.bottom_layers - 1];
@@ -263,7 +263,7 @@ void DlrmModel::Backward(std::span<const float> labels, std::span<const float> w
   m.interaction->Backward(m.interacted_delta.data(), m.samples, gradients);
   m.EndInteraction(/*is_forward=*/false);
 
-  m.BackwardLayers(0, m.bottom_layers, m.dense.data(), nullptr);
+  m.BackwardLayers(0, m.bottom_layers, nullptr);
   m.EndMlp();
 }
 

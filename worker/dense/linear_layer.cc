@@ -1,23 +1,58 @@
 #include "worker/dense/linear_layer.h"
 
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "common/kernels/half_precision.h"
 #include "common/kernels/target_clones.h"
 
 namespace rowhouse {
 namespace {
 
-// ReLU lets a gradient through where its output is positive; at zero it does not, as in torch.
-ROWHOUSE_TARGET_CLONES
-void MaskByRelu(const float* __restrict y, size_t count, float* __restrict dy) {
-  for (size_t i = 0; i < count; ++i) dy[i] = y[i] > 0.0f ? dy[i] : 0.0f;
+// Of kRows rows of the gradient dy of a layer's output: where kMasks, zero where y is not positive
+// (ReLU lets a gradient through where its output is positive; at zero it does not, as in torch).
+// Then sums[c] = ((sums[c] + dy[0][c]) + dy[1][c]) + ..., or without sums[c] where kBegins.
+template <bool kMasks, bool kBegins, size_t kRows>
+ROWHOUSE_KERNEL_BODY void MaskAndSumRows(const float* __restrict y, size_t columns,
+                                         float* __restrict dy, float* __restrict sums) {
+  for (size_t c = 0; c < columns; ++c) {
+    float sum = kBegins ? 0.0f : sums[c];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kRows; ++r) {
+      float value = dy[r * columns + c];
+      if (kMasks) {
+        value = y[r * columns + c] > 0.0f ? value : 0.0f;
+        dy[r * columns + c] = value;
+      }
+      sum = kBegins && r == 0 ? value : sum + value;
+    }
+    sums[c] = sum;
+  }
 }
 
-// sums[c] = ((rows[0][c] + rows[1][c]) + rows[2][c]) + ...
-ROWHOUSE_TARGET_CLONES
-void SumRows(const float* __restrict rows, size_t count, size_t columns, float* __restrict sums) {
-  for (size_t c = 0; c < columns; ++c) sums[c] = rows[c];
-  for (size_t r = 1; r < count; ++r) {
-    for (size_t c = 0; c < columns; ++c) sums[c] += rows[r * columns + c];
+template <bool kMasks>
+ROWHOUSE_KERNEL_BODY void MaskAndSumAll(const float* __restrict y, size_t samples, size_t columns,
+                                        float* __restrict dy, float* __restrict sums) {
+  constexpr size_t kRows = 8;  // a column's sum is read and written once for so many
+  MaskAndSumRows<kMasks, true, 1>(y, columns, dy, sums);
+  size_t s = 1;
+  for (; s + kRows <= samples; s += kRows) {
+    MaskAndSumRows<kMasks, false, kRows>(y + s * columns, columns, dy + s * columns, sums);
   }
+  for (; s < samples; ++s) {
+    MaskAndSumRows<kMasks, false, 1>(y + s * columns, columns, dy + s * columns, sums);
+  }
+}
+
+ROWHOUSE_TARGET_CLONES
+void MaskByReluAndSum(const float* y, size_t samples, size_t columns, float* dy, float* sums) {
+  MaskAndSumAll<true>(y, samples, columns, dy, sums);
+}
+
+ROWHOUSE_TARGET_CLONES
+void Sum(size_t samples, size_t columns, float* dy, float* sums) {
+  MaskAndSumAll<false>(dy, samples, columns, dy, sums);
 }
 
 }  // namespace
@@ -30,31 +65,44 @@ LinearLayer::LinearLayer(const LinearLayerSpec& spec, DenseParameters* parameter
       parameters_(parameters),
       products_(products),
       weight_block_(parameters->Add(spec.weight_name, out_, in_, spec.initial_weights)),
-      bias_block_(parameters->Add(spec.bias_name, out_, 1)) {}
-
-ConstMatrix LinearLayer::weights() const {
-  const float* const master = parameters_->values(weight_block_).data();
-  return MatrixOf(master, out_, in_);
+      bias_block_(spec.bias_name.empty()
+                      ? std::nullopt
+                      : std::optional(parameters->Add(spec.bias_name, out_, 1))) {
+  CHECK(bias_block_ || activation_ == Activation::kNone);
 }
 
-void LinearLayer::Forward(const float* x, size_t samples, float* y) const {
+ConstMatrix LinearLayer::Operand(const float* values, int64_t rows, int64_t columns,
+                                 std::vector<uint16_t>* halves) const {
+  if (products_->precision() == ElementType::kF32) return MatrixOf(values, rows, columns);
+  halves->resize(static_cast<size_t>(rows * columns));
+  RoundToNearestBf16({values, halves->size()}, *halves);
+  return MatrixOf(std::as_const(*halves).data(), rows, columns);
+}
+
+void LinearLayer::Forward(const float* x, size_t samples, float* y) {
   const auto rows = static_cast<int64_t>(samples);
-  products_->Multiply(MatrixOf(x, rows, in_), weights(), MatrixOf(y, rows, out_),
+  x_ = Operand(x, rows, in_, &half_x_);
+  weights_ = Operand(parameters_->values(weight_block_).data(), out_, in_, &half_weights_);
+  products_->Multiply(x_, weights_, MatrixOf(y, rows, out_),
                       {.b_transposed = true,
-                       .bias = parameters_->values(bias_block_).data(),
+                       .bias = bias_block_ ? parameters_->values(*bias_block_).data() : nullptr,
                        .relu = activation_ == Activation::kRelu});
 }
 
-void LinearLayer::Backward(const float* x, const float* y, size_t samples, float* dy,
-                           float* dx) const {
-  const auto rows = static_cast<int64_t>(samples);
-  if (activation_ == Activation::kRelu) MaskByRelu(y, samples * out_, dy);
-  const ConstMatrix delta = MatrixOf(static_cast<const float*>(dy), rows, out_);
-  products_->Multiply(delta, MatrixOf(x, rows, in_),
-                      MatrixOf(parameters_->gradients(weight_block_).data(), out_, in_),
+void LinearLayer::Backward(const float* y, float* dy, float* dx) {
+  const auto samples = static_cast<size_t>(x_.rows);
+  if (bias_block_) {
+    float* const sums = parameters_->gradients(*bias_block_).data();
+    if (activation_ == Activation::kRelu) {
+      MaskByReluAndSum(y, samples, out_, dy, sums);
+    } else {
+      Sum(samples, out_, dy, sums);
+    }
+  }
+  const ConstMatrix delta = Operand(dy, x_.rows, out_, &half_dy_);
+  products_->Multiply(delta, x_, MatrixOf(parameters_->gradients(weight_block_).data(), out_, in_),
                       {.a_transposed = true});
-  SumRows(dy, samples, out_, parameters_->gradients(bias_block_).data());
-  if (dx != nullptr) products_->Multiply(delta, weights(), MatrixOf(dx, rows, in_));
+  if (dx != nullptr) products_->Multiply(delta, weights_, MatrixOf(dx, x_.rows, in_));
 }
 
 }  // namespace rowhouse

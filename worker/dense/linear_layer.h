@@ -1,16 +1,17 @@
 // LinearLayer: y = x W^T + b, then ReLU or nothing; forward and backward for one sample block.
 //
-// The layer decides layout and type of its weights. The parameters that are trained are f32, in two
-// blocks of the model's DenseParameters: W (out x in, row-major), then b (out). Products take
-// weights(), which is W itself. To compute with packed or bf16 weights, weights() would return a
-// copy of W in that form; no other code would have to change.
-// Exactness: products as in matrix_product.h; the bias gradient is summed in sample order by us.
-// Threads:   one caller.
+// The parameters that are trained are f32, in two blocks of the model's DenseParameters: W (out x
+// in, row-major), then b (out). With products of bf16 the layer rounds W, its input and the
+// gradient of its output to the nearest bf16, once each in a step; sums, bias and all results are
+// f32 (mixed precision with f32 master weights, Kalamkar et al., 2019). Exactness: products as in
+// matrix_product.h; the bias gradient is summed in sample order by us. Threads:   one caller.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/matrix_product.h"
@@ -22,7 +23,7 @@ enum class Activation { kNone, kRelu };
 struct LinearLayerSpec {
   uint32_t in = 0, out = 0;  // floats of a sample, each >= 1
   Activation activation = Activation::kNone;
-  std::string weight_name, bias_name;  // of the blocks
+  std::string weight_name, bias_name;  // of the blocks; no bias name: no bias
   InitialValues initial_weights = InitialValues::kZero;
 };
 
@@ -35,18 +36,21 @@ class LinearLayer {
   uint32_t in() const { return in_; }
   uint32_t out() const { return out_; }
   size_t weight_block() const { return weight_block_; }  // numbers in DenseParameters
-  size_t bias_block() const { return bias_block_; }
+  // Requires a bias.
+  size_t bias_block() const { return *bias_block_; }
 
   // x: samples x in; y: samples x out, overwritten. Requires samples >= 1, here and below.
-  void Forward(const float* x, size_t samples, float* y) const;
+  void Forward(const float* x, size_t samples, float* y);
 
-  // dy: gradient of y, changed in place to the gradient before the activation. Overwrites the
-  // gradients of the layer's blocks and, unless null, dx (samples x in). x and y are those of the
-  // forward pass.
-  void Backward(const float* x, const float* y, size_t samples, float* dy, float* dx) const;
+  // For the last Forward, whose x and parameters are unchanged: y is what it gave. dy: gradient of
+  // y, changed in place to the gradient before the activation. Overwrites the gradients of the
+  // layer's blocks and, unless null, dx (samples x in).
+  void Backward(const float* y, float* dy, float* dx);
 
  private:
-  ConstMatrix weights() const;  // out x in
+  // The values as an operand: themselves, or their bf16 in `halves`.
+  ConstMatrix Operand(const float* values, int64_t rows, int64_t columns,
+                      std::vector<uint16_t>* halves) const;
 
   const uint32_t in_;
   const uint32_t out_;
@@ -54,7 +58,9 @@ class LinearLayer {
   DenseParameters* const parameters_;
   MatrixProducts* const products_;
   const size_t weight_block_;
-  const size_t bias_block_;
+  const std::optional<size_t> bias_block_;
+  std::vector<uint16_t> half_x_, half_weights_, half_dy_;  // bf16: of the last Forward, Backward
+  ConstMatrix x_, weights_;  // operands of the last Forward: samples x in, out x in
 };
 
 }  // namespace rowhouse

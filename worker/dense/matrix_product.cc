@@ -4,6 +4,11 @@
 
 #include <dnnl.hpp>
 #include <map>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/median.h"
 
 namespace rowhouse {
 namespace {
@@ -19,14 +24,15 @@ struct ProductShape {
   bool a_transposed = false, b_transposed = false;
   bool bias = false;
   bool relu = false;
+  ElementType type = ElementType::kF32;  // of A and B
 
   auto operator<=>(const ProductShape&) const = default;
 };
 
 ProductShape ShapeOf(const ConstMatrix& a, const ConstMatrix& b, const Matrix& c,
                      const ProductOptions& options) {
-  CHECK(a.type == ElementType::kF32 && b.type == ElementType::kF32 && c.type == ElementType::kF32)
-      << "there are products of f32 only";
+  CHECK(a.type == b.type && c.type == ElementType::kF32)
+      << "A and B must have one type, and C must be f32";
   const ProductShape shape = {.batch = options.batch,
                               .rows = c.rows,
                               .inner = options.a_transposed ? a.rows : a.columns,
@@ -37,7 +43,8 @@ ProductShape ShapeOf(const ConstMatrix& a, const ConstMatrix& b, const Matrix& c
                               .a_transposed = options.a_transposed,
                               .b_transposed = options.b_transposed,
                               .bias = options.bias != nullptr,
-                              .relu = options.relu};
+                              .relu = options.relu,
+                              .type = a.type};
   CHECK_EQ(options.a_transposed ? a.columns : a.rows, shape.rows);
   CHECK_EQ(options.b_transposed ? b.columns : b.rows, shape.inner);
   CHECK_EQ(options.b_transposed ? b.rows : b.columns, shape.columns);
@@ -54,21 +61,24 @@ struct Product {
 
 // Of what the product takes: rows x columns, in memory the transpose of it if `transposed`.
 dnnl::memory::desc Describe(int64_t batch, int64_t rows, int64_t columns, int64_t leading,
-                            bool transposed) {
+                            bool transposed, ElementType type = ElementType::kF32) {
+  const auto of =
+      type == ElementType::kF32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
   const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{columns * leading, 1, leading}
                                                 : dnnl::memory::dims{rows * leading, leading, 1};
   // oneDNN has faster kernels for two dimensions than for three with a batch of one.
   if (batch == 1) {
-    return {{rows, columns}, dnnl::memory::data_type::f32, {strides[1], strides[2]}};
+    return {{rows, columns}, of, {strides[1], strides[2]}};
   }
-  return {{batch, rows, columns}, dnnl::memory::data_type::f32, strides};
+  return {{batch, rows, columns}, of, strides};
 }
 
 Product MakeProduct(const ProductShape& shape, const dnnl::engine& engine) {
   Product product;
-  product.a = Describe(shape.batch, shape.rows, shape.inner, shape.a_leading, shape.a_transposed);
-  product.b =
-      Describe(shape.batch, shape.inner, shape.columns, shape.b_leading, shape.b_transposed);
+  product.a = Describe(shape.batch, shape.rows, shape.inner, shape.a_leading, shape.a_transposed,
+                       shape.type);
+  product.b = Describe(shape.batch, shape.inner, shape.columns, shape.b_leading, shape.b_transposed,
+                       shape.type);
   product.c = Describe(shape.batch, shape.rows, shape.columns, shape.c_leading, false);
   dnnl::primitive_attr attributes;
   if (shape.relu) {
@@ -76,14 +86,11 @@ Product MakeProduct(const ProductShape& shape, const dnnl::engine& engine) {
     after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     attributes.set_post_ops(after);
   }
-  if (shape.bias) {
-    product.bias = Describe(1, 1, shape.columns, shape.columns, false);
-    const dnnl::matmul::desc what(product.a, product.b, product.bias, product.c);
-    product.multiply = dnnl::matmul({what, attributes, engine});
-  } else {
-    const dnnl::matmul::desc what(product.a, product.b, product.c);
-    product.multiply = dnnl::matmul({what, attributes, engine});
-  }
+  if (shape.bias) product.bias = Describe(1, 1, shape.columns, shape.columns, false);
+  const dnnl::matmul::desc what =
+      shape.bias ? dnnl::matmul::desc(product.a, product.b, product.bias, product.c)
+                 : dnnl::matmul::desc(product.a, product.b, product.c);
+  product.multiply = dnnl::matmul({what, attributes, engine});
   return product;
 }
 
@@ -98,7 +105,8 @@ struct MatrixProducts::Impl {
   std::map<ProductShape, Product> products;
 };
 
-MatrixProducts::MatrixProducts() : impl_(std::make_unique<Impl>()) {}
+MatrixProducts::MatrixProducts(ElementType precision)
+    : precision_(precision), impl_(std::make_unique<Impl>()) {}
 MatrixProducts::~MatrixProducts() = default;
 
 void MatrixProducts::Multiply(const ConstMatrix& a, const ConstMatrix& b, const Matrix& c,
@@ -111,9 +119,10 @@ void MatrixProducts::Multiply(const ConstMatrix& a, const ConstMatrix& b, const 
       found = impl_->products.emplace(shape, MakeProduct(shape, impl_->engine)).first;
     }
     const Product& product = found->second;
+    dnnl::memory operand_b(product.b, impl_->engine, Memory(b.values));
     std::unordered_map<int, dnnl::memory> arguments = {
         {DNNL_ARG_SRC, {product.a, impl_->engine, Memory(a.values)}},
-        {DNNL_ARG_WEIGHTS, {product.b, impl_->engine, Memory(b.values)}},
+        {DNNL_ARG_WEIGHTS, operand_b},
         {DNNL_ARG_DST, {product.c, impl_->engine, c.values}}};
     if (shape.bias) {
       arguments.emplace(DNNL_ARG_BIAS,
@@ -122,11 +131,38 @@ void MatrixProducts::Multiply(const ConstMatrix& a, const ConstMatrix& b, const 
     product.multiply.execute(impl_->stream, arguments);
     impl_->stream.wait();
   } catch (const dnnl::error& error) {
-    // Every shape of f32 has an implementation, so this is out of memory or our mistake.
+    // Every shape has an implementation (HasProductsOf), so this is out of memory or our mistake.
     LOG(FATAL) << "oneDNN product of " << shape.batch << " x (" << shape.rows << " x "
                << shape.inner << ") (" << shape.inner << " x " << shape.columns
                << "): " << error.what();
   }
+}
+
+bool HasProductsOf(ElementType type) {
+  constexpr int kAvx512 = static_cast<int>(dnnl::cpu_isa::avx512_core);  // a set of bits
+  return type == ElementType::kF32 || (OneDnnCpuIsa() & kAvx512) == kAvx512;
+}
+
+double MeasureBf16Time() {
+  constexpr int64_t kSize = 512;
+  constexpr int kRounds = 9;  // odd: the median is one of them
+  const std::vector<float> ones(kSize * kSize, 1.0f);
+  const std::vector<uint16_t> halves(kSize * kSize, 0x3f80);  // 1
+  std::vector<float> c(kSize * kSize);
+  MatrixProducts products;
+  std::vector<double> ratios;
+  const SystemClock clock;
+  const auto seconds = [&](const ConstMatrix& operand) {
+    const TimeNs begin = clock.NowNs();
+    products.Multiply(operand, operand, MatrixOf(c.data(), kSize, kSize), {.b_transposed = true});
+    return SecondsSince(begin, clock);
+  };
+  for (int round = 0; round <= kRounds; ++round) {
+    const double f32 = seconds(MatrixOf(ones.data(), kSize, kSize));
+    const double bf16 = seconds(MatrixOf(halves.data(), kSize, kSize));
+    if (round > 0) ratios.push_back(bf16 / f32);  // the first makes the primitives
+  }
+  return MedianOf(std::move(ratios));
 }
 
 int OneDnnCpuIsa() { return static_cast<int>(dnnl::get_effective_cpu_isa()); }

@@ -19,12 +19,16 @@ struct ModelSpec {
   uint32_t dcn_num_layers = 3;           // dcn: cross layers
   uint32_t dcn_low_rank_dim = 512;       // dcn: width between the two products of a layer
   OptionValues interaction_own;          // of options that the interaction declares itself
+  std::string dense_precision = "f32";   // f32 | bf16: operands of the layers' products
   std::string loss = "mse";              // mse | bce | wbce
   std::vector<double> loss_weights = {1.0, 1.0};  // wbce: of class 0 and 1
   double loss_threshold = 0.0;                    // in (0, 1): p clamped to [t, 1 - t]
 
   uint32_t features() const { return static_cast<uint32_t>(feature_widths.size()); }
 
+  ElementType precision() const {
+    return dense_precision == "bf16" ? ElementType::kBf16 : ElementType::kF32;
+  }
   // The bottom MLP's output first, then the features. `products`: see InteractionOptions.
   InteractionOptions interaction_options(MatrixProducts* products = nullptr) const;
   // Width of the top MLP's input.

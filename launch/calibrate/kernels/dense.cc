@@ -53,7 +53,7 @@ class FullyConnected final : public MeasuredKernel {
     const double forward = stopwatch.Ns() / kLayers;
     stopwatch.Restart();
     for (size_t l = kLayers; l-- > 0;) {
-      layers_[l].Backward(x_[l].data(), y_[l].data(), samples_, dy_[l].data(), dx_[l].data());
+      layers_[l].Backward(y_[l].data(), dy_[l].data(), dx_[l].data());
     }
     return std::vector{forward, stopwatch.Ns() / kLayers};
   }

@@ -104,6 +104,14 @@ void AddInteraction(SettingList& list) {
       "model.interaction_own");
 }
 
+void AddPrecision(SettingList& list) {
+  list.Add(Choice(MEMBER(model.dense_precision), {"f32", "bf16"}),
+           {.help = "Numbers that the layers multiply. bf16: weights, inputs and gradients rounded "
+                    "to 8 bits of precision, summed in f32; the weights that are trained and saved "
+                    "stay f32. Faster on CPUs with AMX, and needs AVX-512",
+            .digest = kOfRun});
+}
+
 void AddLoss(SettingList& list) {
   list.Add(Choice(MEMBER(model.loss), Losses().Names()),
            {.name = "loss_function",
@@ -167,8 +175,8 @@ void AddMixedTables(SettingList& list) {
            {.help = "With md_flag: widths are powers of two"});
 }
 
-REGISTER_MEMBER(RegisterSettings(Section::kModel, {AddShape, AddInteraction, AddLoss, AddTables,
-                                                   AddQrTables, AddMixedTables}));
+REGISTER_MEMBER(RegisterSettings(Section::kModel, {AddShape, AddInteraction, AddPrecision, AddLoss,
+                                                   AddTables, AddQrTables, AddMixedTables}));
 
 }  // namespace
 }  // namespace rowhouse

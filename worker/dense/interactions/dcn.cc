@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "common/kernels/target_clones.h"
@@ -55,11 +54,14 @@ class DcnInteraction final : public Interaction {
   uint32_t width() const override { return width_; }
 
   void AddParameters(DenseParameters* parameters) override {
-    parameters_ = parameters;
     for (Layer& layer : layers_) {
       const size_t l = static_cast<size_t>(&layer - layers_.data());
-      layer.v = parameters->Add(fmt::format("crossnet.V_kernels.{}", l), rank_, width_,
-                                InitialValues::kXavierNormal);
+      layer.into_rank.emplace(
+          LinearLayerSpec{.in = width_,
+                          .out = rank_,
+                          .weight_name = fmt::format("crossnet.V_kernels.{}", l),
+                          .initial_weights = InitialValues::kXavierNormal},
+          parameters, products_);
       layer.out_of_rank.emplace(
           LinearLayerSpec{.in = rank_,
                           .out = width_,
@@ -83,9 +85,7 @@ class DcnInteraction final : public Interaction {
     for (Layer& layer : layers_) {
       layer.low_rank.resize(samples * rank_);
       layer.scale.resize(samples * width_);
-      products_->Multiply(MatrixOf(x, static_cast<int64_t>(samples), width_), into_rank(layer),
-                          MatrixOf(layer.low_rank.data(), static_cast<int64_t>(samples), rank_),
-                          {.b_transposed = true});
+      layer.into_rank->Forward(x, samples, layer.low_rank.data());
       layer.out_of_rank->Forward(layer.low_rank.data(), samples, layer.scale.data());
       const bool is_last = &layer == &layers_.back();
       if (!is_last) layer.next.resize(samples * width_);
@@ -98,7 +98,6 @@ class DcnInteraction final : public Interaction {
   void Backward(const float* dz, size_t samples, std::span<float* const> gradients) override {
     CHECK_EQ(gradients.size(), widths_.size());
     CHECK_EQ(x0_.size(), samples * width_);
-    const auto rows = static_cast<int64_t>(samples);
     const size_t floats = samples * width_;
     dx_.assign(dz, dz + floats);
     dx0_.assign(floats, 0.0f);
@@ -106,17 +105,11 @@ class DcnInteraction final : public Interaction {
     from_low_rank_.resize(floats);
     dlow_rank_.resize(samples * rank_);
     for (size_t l = layers_.size(); l-- > 0;) {
-      const Layer& layer = layers_[l];
-      const float* const x = l == 0 ? x0_.data() : layers_[l - 1].next.data();
+      Layer& layer = layers_[l];
       CrossBackward(dx_.data(), x0_.data(), layer.scale.data(), floats, dscale_.data(),
                     dx0_.data());
-      layer.out_of_rank->Backward(layer.low_rank.data(), layer.scale.data(), samples,
-                                  dscale_.data(), dlow_rank_.data());
-      const ConstMatrix delta = MatrixOf(std::as_const(dlow_rank_).data(), rows, rank_);
-      products_->Multiply(delta, MatrixOf(x, rows, width_),
-                          MatrixOf(parameters_->gradients(layer.v).data(), rank_, width_),
-                          {.a_transposed = true});
-      products_->Multiply(delta, into_rank(layer), MatrixOf(from_low_rank_.data(), rows, width_));
+      layer.out_of_rank->Backward(layer.scale.data(), dscale_.data(), dlow_rank_.data());
+      layer.into_rank->Backward(layer.low_rank.data(), dlow_rank_.data(), from_low_rank_.data());
       AddTo(from_low_rank_.data(), floats, dx_.data());
     }
     AddTo(dx0_.data(), floats, dx_.data());
@@ -131,24 +124,18 @@ class DcnInteraction final : public Interaction {
 
  private:
   struct Layer {
-    size_t v = 0;                            // the block of V
+    std::optional<LinearLayer> into_rank;    // V
     std::optional<LinearLayer> out_of_rank;  // W and b
     std::vector<float> low_rank;             // samples x rank: V x
     std::vector<float> scale;                // samples x n: W (V x) + b
     std::vector<float> next;  // samples x n: x_{l+1}; the last layer's is the caller's
   };
 
-  ConstMatrix into_rank(const Layer& layer) const {  // V: rank x n
-    const float* const values = parameters_->values(layer.v).data();
-    return MatrixOf(values, rank_, width_);
-  }
-
   const std::vector<uint32_t> widths_;
   const uint32_t width_;  // n
   const uint32_t rank_;
   std::vector<Layer> layers_;
   MatrixProducts* const products_;
-  DenseParameters* parameters_ = nullptr;
   std::vector<float> x0_;                                             // of the last Forward
   std::vector<float> dx_, dx0_, dscale_, dlow_rank_, from_low_rank_;  // of Backward
 };
