@@ -2,8 +2,11 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <dnnl.hpp>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -57,7 +60,16 @@ ProductShape ShapeOf(const ConstMatrix& a, const ConstMatrix& b, const Matrix& c
 struct Product {
   dnnl::memory::desc a, b, bias, c;
   dnnl::matmul multiply;
+  // If B is laid out anew before each product: as what, and how.
+  dnnl::memory::desc packed_b;
+  std::optional<dnnl::reorder> pack_b;
 };
+
+// Whether oneDNN may choose the layout of B. Of a layer's products forward and backward for many
+// samples, where B is the weights, that saves 3 to 5 % of the time; laying out takes 1.5 %.
+bool IsPacked(const ProductShape& shape) {
+  return shape.batch == 1 && shape.rows >= 2 * std::max(shape.inner, shape.columns);
+}
 
 // Of what the product takes: rows x columns, in memory the transpose of it if `transposed`.
 dnnl::memory::desc Describe(int64_t batch, int64_t rows, int64_t columns, int64_t leading,
@@ -80,6 +92,10 @@ Product MakeProduct(const ProductShape& shape, const dnnl::engine& engine) {
   product.b = Describe(shape.batch, shape.inner, shape.columns, shape.b_leading, shape.b_transposed,
                        shape.type);
   product.c = Describe(shape.batch, shape.rows, shape.columns, shape.c_leading, false);
+  product.packed_b = product.b;
+  if (IsPacked(shape)) {
+    product.packed_b = {product.b.dims(), product.b.data_type(), dnnl::memory::format_tag::any};
+  }
   dnnl::primitive_attr attributes;
   if (shape.relu) {
     dnnl::post_ops after;
@@ -88,9 +104,15 @@ Product MakeProduct(const ProductShape& shape, const dnnl::engine& engine) {
   }
   if (shape.bias) product.bias = Describe(1, 1, shape.columns, shape.columns, false);
   const dnnl::matmul::desc what =
-      shape.bias ? dnnl::matmul::desc(product.a, product.b, product.bias, product.c)
-                 : dnnl::matmul::desc(product.a, product.b, product.c);
-  product.multiply = dnnl::matmul({what, attributes, engine});
+      shape.bias ? dnnl::matmul::desc(product.a, product.packed_b, product.bias, product.c)
+                 : dnnl::matmul::desc(product.a, product.packed_b, product.c);
+  const dnnl::matmul::primitive_desc made(what, attributes, engine);
+  product.multiply = dnnl::matmul(made);
+  product.packed_b = made.weights_desc();
+  if (product.packed_b != product.b) {
+    product.pack_b.emplace(
+        dnnl::reorder::primitive_desc(engine, product.b, engine, product.packed_b));
+  }
   return product;
 }
 
@@ -103,6 +125,16 @@ struct MatrixProducts::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::map<ProductShape, Product> products;
+  dnnl::memory packed_b;  // room for that of one product, `packed_bytes`
+  size_t packed_bytes = 0;
+  void* RoomForPackedB(size_t bytes) {
+    if (bytes > packed_bytes) {
+      const dnnl::memory::dims size = {static_cast<int64_t>(bytes)}, stride = {1};
+      packed_b = dnnl::memory({size, dnnl::memory::data_type::u8, stride}, engine);
+      packed_bytes = bytes;
+    }
+    return packed_b.get_data_handle();
+  }
 };
 
 MatrixProducts::MatrixProducts(ElementType precision)
@@ -120,6 +152,12 @@ void MatrixProducts::Multiply(const ConstMatrix& a, const ConstMatrix& b, const 
     }
     const Product& product = found->second;
     dnnl::memory operand_b(product.b, impl_->engine, Memory(b.values));
+    if (product.pack_b) {
+      dnnl::memory packed(product.packed_b, impl_->engine,
+                          impl_->RoomForPackedB(product.packed_b.get_size()));
+      product.pack_b->execute(impl_->stream, operand_b, packed);
+      operand_b = std::move(packed);
+    }
     std::unordered_map<int, dnnl::memory> arguments = {
         {DNNL_ARG_SRC, {product.a, impl_->engine, Memory(a.values)}},
         {DNNL_ARG_WEIGHTS, operand_b},
