@@ -117,7 +117,8 @@ Status MeasureConstants(Machine* machine) {
   constexpr double kFlop = 2.0 * 1024 * 1024 * 1024;
   Derive("fully_connected_forward", {1024, 1024, 1024}, kFlop, "gemm_f32_gflops", "GFLOP/s",
          machine);
-  Derive("fully_connected_bf16", {1024, 1024, 1024}, kFlop, "gemm_bf16_gflops", "GFLOP/s", machine);
+  Derive("fully_connected_bf16_forward", {1024, 1024, 1024}, kFlop, "gemm_bf16_gflops", "GFLOP/s",
+         machine);
   Derive("multiget", {8192, 144}, 8192e9, "multiget_rows_per_s", "rows/s", machine);
   Derive("put", {8192, 144}, 8192e9, "put_rows_per_s", "rows/s", machine);
   return OkStatus();

@@ -206,6 +206,7 @@ DenseShape DenseShapeOf(const Settings& settings) {
   shape.bottom = model.bottom_mlp;
   shape.top = {model.interaction_width()};
   shape.top.insert(shape.top.end(), model.top_mlp.begin(), model.top_mlp.end());
+  shape.is_bf16 = model.precision() == ElementType::kBf16;
   shape.interaction = model.interaction;
   shape.vectors = model.features() + 1;
   const uint64_t floats = std::accumulate(model.feature_widths.begin(), model.feature_widths.end(),

@@ -1,5 +1,6 @@
 // The dense part of a step.
 //   fully_connected_forward, fully_connected_backward (samples, inputs, outputs)   with ReLU
+//   fully_connected_bf16_forward, ..._backward     the same in bf16, where the CPU has AVX-512
 //   interaction_<op> (samples, vectors, width)     forward and backward
 //   dense_update_<optimizer> (floats)              the copy for the allreduce, checks, and update
 // Layers are measured four at a time, forward one after the other, then backward from the last, as
@@ -20,7 +21,12 @@ constexpr size_t kLayers = 4;
 
 class FullyConnected final : public MeasuredKernel {
  public:
+  explicit FullyConnected(ElementType precision) : products_(precision) {}
+
   Status Prepare(std::span<const double> sizes) override {
+    if (!HasProductsOf(products_.precision())) {
+      return MakeStatus(StatusCode::kUnavailable, "no products of bf16 on this CPU");
+    }
     samples_ = SizeOf(sizes[0]);
     in_ = SizeOf(sizes[1]);
     out_ = SizeOf(sizes[2]);
@@ -177,7 +183,13 @@ REGISTER_MEMBER(AddMeasuredKernels([] {
                     {100, 700, 300},
                     {3000, 48, 32}},
        .judged_as = {"fully connected", "fully connected"},
-       .make = Makes<FullyConnected>()},
+       .make = Makes<FullyConnected>(ElementType::kF32)},
+      {.name = "fully_connected_bf16",
+       .figures = {"fully_connected_bf16_forward", "fully_connected_bf16_backward"},
+       .grid = {{"samples", {16, 128, 1024, 4096}},
+                {"inputs", {16, 128, 1024}},
+                {"outputs", {1, 16, 128, 1024}}},
+       .make = Makes<FullyConnected>(ElementType::kBf16)},
   };
   for (const std::string& name : Interactions().Names()) kernels.push_back(InteractionNamed(name));
   for (const std::string& name : DenseOptimizers().Names()) {

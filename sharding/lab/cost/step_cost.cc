@@ -110,22 +110,23 @@ class WorkerPhases {
     for (const IdGroup& group : feature.groups) {
       if (!group.projects) continue;
       const double width = group.width, out = feature.out_width();
-      result_.phases.pool += Layer("fully_connected_forward", width, out);
-      result_.phases.pool_backward += Layer("fully_connected_backward", width, out);
+      result_.phases.pool += Layer("fully_connected_", "forward", width, out);
+      result_.phases.pool_backward += Layer("fully_connected_", "backward", width, out);
     }
   }
 
-  double Layer(const char* kernel, double in, double out) {
-    return pieces() * times_.Ms(kernel, {samples() / pieces(), in, out}) * factors_.phases.mlp /
-           speedup_;
+  double Layer(const std::string& kernel, const char* direction, double in, double out) {
+    return pieces() * times_.Ms(kernel + direction, {samples() / pieces(), in, out}) *
+           factors_.phases.mlp / speedup_;
   }
 
   void Dense() {
     const DenseShape& dense = workload_.dense;
+    const std::string kernel = dense.is_bf16 ? "fully_connected_bf16_" : "fully_connected_";
     for (const std::vector<uint32_t>* widths : {&dense.bottom, &dense.top}) {
       for (size_t i = 1; i < widths->size(); ++i) {
-        result_.phases.mlp += Layer("fully_connected_forward", (*widths)[i - 1], (*widths)[i]) +
-                              Layer("fully_connected_backward", (*widths)[i - 1], (*widths)[i]);
+        result_.phases.mlp += Layer(kernel, "forward", (*widths)[i - 1], (*widths)[i]) +
+                              Layer(kernel, "backward", (*widths)[i - 1], (*widths)[i]);
       }
     }
     result_.phases.mlp += samples() * factors_.loss_ns_per_sample * 1e-6;

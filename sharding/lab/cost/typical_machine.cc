@@ -1,7 +1,10 @@
 // Machine::Typical: kernels from round figures by formula. Its times are good to a factor of two;
 // what it tells apart are plans, not machines.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "sharding/lab/cost/machine.h"
 
@@ -65,11 +68,14 @@ void AddWorkerKernels(Machine* machine) {
         Kernel({Axis("samples", 1, 1e6), Axis("bag_length", 0.01, 1000), Axis("dim", 1, 1024)},
                [](Sizes s) { return 1'000 + s[0] * (5 + s[1] * (8 + 0.15 * s[2])); });
   }
-  constexpr double kGflops = 100;
-  for (const bool forward : {true, false}) {
-    kernels[forward ? "fully_connected_forward" : "fully_connected_backward"] = Kernel(
-        {Axis("samples", 1, 1e6), Axis("inputs", 1, 1e4), Axis("outputs", 1, 1e4)},
-        [forward](Sizes s) { return 5'000 + (forward ? 2 : 4) * s[0] * s[1] * s[2] / kGflops; });
+  for (const auto& [precision, gflops] : {std::pair{"", 100.0}, std::pair{"bf16_", 200.0}}) {
+    for (const bool forward : {true, false}) {
+      kernels[fmt::format("fully_connected_{}{}", precision, forward ? "forward" : "backward")] =
+          Kernel({Axis("samples", 1, 1e6), Axis("inputs", 1, 1e4), Axis("outputs", 1, 1e4)},
+                 [forward, gflops](Sizes s) {
+                   return 5'000 + (forward ? 2 : 4) * s[0] * s[1] * s[2] / gflops;
+                 });
+    }
   }
   for (const char* const name : {"interaction_dot", "interaction_dcn", "interaction_any"}) {
     // With the square of the vectors, which corners alone would not show.

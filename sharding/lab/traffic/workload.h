@@ -30,6 +30,7 @@ struct StepShape {
 struct DenseShape {
   std::vector<uint32_t> bottom;  // widths of the bottom MLP, its input first
   std::vector<uint32_t> top;     // widths of the top MLP, its input first
+  bool is_bf16 = false;          // the layers' products
   std::string interaction;       // dot | cat | dcn
   uint32_t vectors = 1;          // that interact: features and the bottom MLP's output
   uint32_t width = 1;            // floats of each

@@ -74,6 +74,21 @@ TEST(StepCost, RowsAndBytesOfNodesAddUpToThoseOfWorkers) {
   EXPECT_EQ(cost.hit_rate, 1);
 }
 
+TEST(StepCost, LayersInBf16AreThoseOfTheirOwnKernels) {
+  Workload workload = StepCostWorkloadOf(4, 1000, 64, 65536, 1);
+  Machine machine = Machine::Typical();
+  const auto predict = [&] {
+    return PredictStep(workload, RowWise(workload, 1), Cluster(1, 1), machine);
+  };
+  const StepCost f32 = predict().value();
+  workload.dense.is_bf16 = true;
+  const StepCost bf16 = predict().value();
+  EXPECT_LT(bf16.phases.mlp, f32.phases.mlp);
+  EXPECT_NEAR(bf16.phases.total() - bf16.phases.mlp, f32.phases.total() - f32.phases.mlp, 1e-9);
+  machine.kernels.erase("fully_connected_bf16_backward");
+  EXPECT_EQ(predict().status().code(), StatusCode::kUsage) << "not guessed";
+}
+
 TEST(StepCost, MoreNodesTakeNoLongerToAnswer) {
   const Workload workload = StepCostWorkloadOf(4, 1'000'000, 64, 65536, 1);
   const Machine machine = Machine::Typical();
