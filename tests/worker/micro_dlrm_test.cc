@@ -67,7 +67,8 @@ TEST(MicroDlrm, ForwardLossAndEveryGradient) {
       }
     }
   }
-  const std::span<const float> p = model.Forward(Flatten(file["dense"]), samples, pooled);
+  const std::vector<float> x = Flatten(file["dense"]);
+  const std::span<const float> p = model.Forward(x, samples, pooled);
   ExpectNearInMicroDlrm(p, Flatten(file["p"]));
   const std::vector<float> labels = Flatten(file["labels"]);
   EXPECT_NEAR(model.LossSum(labels) / static_cast<double>(samples), file["bce"].get<double>(),

@@ -38,9 +38,9 @@ struct DlrmModel::Impl {
   std::vector<LayerView> views;     // as layers
   size_t bottom_layers = 0;
 
-  // The last Forward. A span of `dense` would outlive the caller's batch, so it is copied.
+  // The last Forward.
   size_t samples = 0;
-  std::vector<float> dense;
+  std::span<const float> dense;
   std::vector<std::vector<float>> outputs;  // one a layer, samples x out
   std::vector<float> interacted;            // samples x interaction width
   std::vector<float> sigmoid;               // samples
@@ -139,8 +139,8 @@ DlrmModel::~DlrmModel() = default;
 
 size_t DlrmModel::activation_bytes() const {
   const Impl& m = *impl_;
-  size_t floats = m.dense.capacity() + m.interacted.capacity() + m.interacted_delta.capacity() +
-                  m.sigmoid.capacity() + m.probabilities.capacity();
+  size_t floats = m.interacted.capacity() + m.interacted_delta.capacity() + m.sigmoid.capacity() +
+                  m.probabilities.capacity();
   for (size_t l = 0; l < m.layers.size(); ++l) {
     floats += m.outputs[l].capacity() + m.deltas[l].capacity();
   }
@@ -178,21 +178,30 @@ size_t DlrmModel::bottom_layers() const { return impl_->bottom_layers; }
 
 std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t samples,
                                           std::span<const std::vector<float>> pooled) {
+  ForwardBottom(dense, samples);
+  return ForwardRest(pooled);
+}
+
+void DlrmModel::ForwardBottom(std::span<const float> dense, size_t samples) {
   Impl& m = *impl_;
   CHECK_EQ(dense.size(), samples * m.spec.bottom_mlp.front());
+  m.samples = samples;
+  m.dense = dense;
+  if (samples > 0) m.ForwardLayers(0, m.bottom_layers, m.dense.data());
+  m.EndMlp();
+}
+
+std::span<const float> DlrmModel::ForwardRest(std::span<const std::vector<float>> pooled) {
+  Impl& m = *impl_;
+  const size_t samples = m.samples;
   CHECK_EQ(pooled.size(), m.spec.features());
   for (size_t k = 0; k < pooled.size(); ++k) {
     CHECK_EQ(pooled[k].size(), samples * m.spec.feature_widths[k]);
   }
-  m.samples = samples;
   m.sigmoid.resize(samples);
   m.probabilities.resize(samples);
   if (samples == 0) return m.probabilities;
 
-  m.dense.assign(dense.begin(), dense.end());
-  m.ForwardLayers(0, m.bottom_layers, m.dense.data());
-
-  m.EndMlp();
   std::vector<const float*> vectors = {m.outputs[m.bottom_layers - 1].data()};
   for (const std::vector<float>& feature : pooled) vectors.push_back(feature.data());
   m.interacted.resize(samples * m.interaction->width());
@@ -223,9 +232,9 @@ double DlrmModel::LossSum(std::span<const float> labels, std::span<const float> 
   return sum;
 }
 
-void DlrmModel::Backward(std::span<const float> labels, std::span<const float> weights,
-                         uint64_t global_samples,
-                         std::vector<std::vector<float>>* pooled_gradients) {
+void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float> weights,
+                            uint64_t global_samples,
+                            std::vector<std::vector<float>>* pooled_gradients) {
   Impl& m = *impl_;
   CHECK_EQ(labels.size(), m.samples);
   CHECK(weights.empty() || weights.size() == m.samples);
@@ -262,8 +271,11 @@ void DlrmModel::Backward(std::span<const float> labels, std::span<const float> w
   for (std::vector<float>& feature : *pooled_gradients) gradients.push_back(feature.data());
   m.interaction->Backward(m.interacted_delta.data(), m.samples, gradients);
   m.EndInteraction(/*is_forward=*/false);
+}
 
-  m.BackwardLayers(0, m.bottom_layers, nullptr);
+void DlrmModel::BackwardBottom() {
+  Impl& m = *impl_;
+  if (m.samples > 0) m.BackwardLayers(0, m.bottom_layers, nullptr);
   m.EndMlp();
 }
 

@@ -46,10 +46,14 @@ class DlrmModel {
   // Memory of what Forward and Backward keep.
   size_t activation_bytes() const;
 
-  // dense: samples x bottom_mlp[0]. pooled[k]: samples x feature_widths[k]. Returns samples
-  // probabilities; the span is good until the next Forward. samples == 0 is allowed.
+  // dense: samples x bottom_mlp[0]; it stays where it is until after Backward. pooled[k]: samples x
+  // feature_widths[k]. Returns samples probabilities; the span is good until the next Forward.
+  // samples == 0 is allowed.
   std::span<const float> Forward(std::span<const float> dense, size_t samples,
                                  std::span<const std::vector<float>> pooled);
+  // The same in two: what needs no rows, and the rest.
+  void ForwardBottom(std::span<const float> dense, size_t samples);
+  std::span<const float> ForwardRest(std::span<const std::vector<float>> pooled);
 
   // Sum (not mean) of the losses of the last Forward's samples, each times its weight, in sample
   // order, in double. weights: one a sample, or none, which is 1 for all.
@@ -59,12 +63,19 @@ class DlrmModel {
   // pooled[k]. They are of the weighted loss divided by `global_samples`, the samples of the step
   // over all workers. Like torch's BCELoss with weights, this divides by the number of samples and
   // not by the sum of their weights.
-  void Backward(std::span<const float> labels, std::span<const float> weights,
-                uint64_t global_samples, std::vector<std::vector<float>>* pooled_gradients);
   void Backward(std::span<const float> labels, uint64_t global_samples,
                 std::vector<std::vector<float>>* pooled_gradients) {
     Backward(labels, {}, global_samples, pooled_gradients);
   }
+  void Backward(std::span<const float> labels, std::span<const float> weights,
+                uint64_t global_samples, std::vector<std::vector<float>>* pooled_gradients) {
+    BackwardTop(labels, weights, global_samples, pooled_gradients);
+    BackwardBottom();
+  }
+  // The same in two: all but the gradients of the bottom MLP, and those.
+  void BackwardTop(std::span<const float> labels, std::span<const float> weights,
+                   uint64_t global_samples, std::vector<std::vector<float>>* pooled_gradients);
+  void BackwardBottom();
 
  private:
   struct Impl;
