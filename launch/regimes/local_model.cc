@@ -173,7 +173,8 @@ Result<LocalTimes> LocalModel::Step(const Batch& batch) {
   end(StepPhase::kMerge);
   ReadRows();
   end(StepPhase::kPull);
-  RETURN_IF_ERROR(step_.Compute(batch.samples).status());
+  RETURN_IF_ERROR(step_.ComputeRows(batch.samples).status());
+  RETURN_IF_ERROR(step_.ComputeRest());
   end(StepPhase::kOther);
   UpdateRows();
   end(StepPhase::kPush);

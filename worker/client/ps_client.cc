@@ -213,23 +213,29 @@ ClientPhases ClientPhases::Of(const std::string& operation, PhaseLog* log, Messa
           .messages = messages};
 }
 
+Status SendOutgoing(PsClient& client, Dialer& dialer, const Clock& clock,
+                    const ClientPhases& phases) {
+  std::vector<Outgoing> messages = client.TakeOutgoing(clock.NowMs());
+  phases.End(phases.encode);
+  for (Outgoing& outgoing : messages) {
+    if (phases.messages != nullptr) {
+      const TimeNs now = phases.log->Now();
+      phases.messages->OnRequest("", outgoing.frames, now, now);
+    }
+    RETURN_IF_ERROR(dialer.Send(outgoing.shard, std::move(outgoing.frames))
+                        .Annotate(client.shards()[outgoing.shard].name));
+  }
+  if (!messages.empty()) phases.End(phases.send);
+  return OkStatus();
+}
+
 Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const ClientPhases& phases) {
   constexpr TimeMs kMaxWaitMs = 1000;
   for (;;) {
     if (Inquiry::OfThisThread().IsAsked()) {
       Inquiry::Answer(client.DescribeUnanswered(clock.NowMs()), client.WaitsAt(clock.NowMs()));
     }
-    std::vector<Outgoing> messages = client.TakeOutgoing(clock.NowMs());
-    phases.End(phases.encode);
-    for (Outgoing& outgoing : messages) {
-      if (phases.messages != nullptr) {
-        const TimeNs now = phases.log->Now();
-        phases.messages->OnRequest("", outgoing.frames, now, now);
-      }
-      RETURN_IF_ERROR(dialer.Send(outgoing.shard, std::move(outgoing.frames))
-                          .Annotate(client.shards()[outgoing.shard].name));
-    }
-    if (!messages.empty()) phases.End(phases.send);
+    RETURN_IF_ERROR(SendOutgoing(client, dialer, clock, phases));
     if (client.status().code() == StatusCode::kDeadlineExceeded) {
       TellOfDeadline(client.WaitsAt(clock.NowMs()));
     }

@@ -187,6 +187,10 @@ struct ClientPhases {
   }
 };
 
+// Sends what there is to send, and waits for no answer.
+Status SendOutgoing(PsClient& client, Dialer& dialer, const Clock& clock,
+                    const ClientPhases& phases = {});
+
 // Sends what there is to send, then sends and receives until no operation is under way. `dialer`
 // has the client's shards as its listeners, in order.
 Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock,

@@ -58,20 +58,28 @@ Status ForwardPass::Prepare(const Batch& batch) {
                       ForPeople(batch.weights[s]));
   }
   batch_ = &batch;
+  bottom_of_.reset();
   return embedding_.Prepare(batch.features);
 }
 
+void ForwardPass::ForwardBottom(SampleSlice samples) {
+  const size_t width = batch_->dense_features;
+  model_.ForwardBottom(
+      std::span(batch_->dense).subspan(samples.first * width, samples.count * width),
+      samples.count);
+  bottom_of_ = samples;
+}
+
 std::span<const float> ForwardPass::Forward(SampleSlice samples) {
+  if (bottom_of_ != samples) ForwardBottom(samples);
+  bottom_of_.reset();
   for (size_t k = 0; k < pooled_.size(); ++k) {
     pooled_[k].resize(samples.count * embedding_.out_width(k));
     embedding_.Forward(k, samples, pooled_[k]);
     if (!pool_.empty()) phases_->End(pool_[k], samples.count, LookupsOf(k, samples));
   }
   if (phases_ != nullptr) phases_->End(Number(StepPhase::kPool));
-  const size_t width = batch_->dense_features;
-  return model_.Forward(
-      std::span(batch_->dense).subspan(samples.first * width, samples.count * width), samples.count,
-      pooled_);
+  return model_.ForwardRest(pooled_);
 }
 
 size_t ForwardPass::activation_bytes() const {

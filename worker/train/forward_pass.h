@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ class ForwardPass {
   std::vector<BagBatch>& bag_batches() { return embedding_.bag_batches(); }
   const std::vector<BagBatch>& bag_batches() const { return embedding_.bag_batches(); }
 
+  // What needs no rows of Forward of these samples: it may be called while rows are on their way.
+  void ForwardBottom(SampleSlice samples);
+
   // To be called once the values are there.
   void RowsArrived() { embedding_.RowsArrived(); }
 
@@ -79,6 +83,7 @@ class ForwardPass {
   DlrmModel model_;
   EmbeddingLayer embedding_;  // after the model: its projections follow the model's parameters
   const Batch* batch_ = nullptr;
+  std::optional<SampleSlice> bottom_of_;    // of which ForwardBottom was called, for Forward
   std::vector<std::vector<float>> pooled_;  // of each feature: samples x its width
   PhaseLog* phases_ = nullptr;
   std::vector<PhaseLog::Phase> pool_;  // of each feature, if spans are kept

@@ -142,14 +142,8 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
         fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
   RETURN_IF_ERROR(in_batch(with_.step.Prepare(*batch)));
-  const uint64_t rows = with_.step.distinct_rows();
-  clock_.End(StepPhase::kMerge, rows);
-  clock_.BeginMessages();
-  with_.client.StartPull(step, /*eval=*/false, &with_.step.row_batches(),
-                         &with_.step.bag_batches());
-  RETURN_IF_ERROR(RunClient(with_.client, with_.dialer, with_.clock, clock_.pull_phases()));
-  clock_.EndMessages();
-  clock_.End(StepPhase::kPull, rows);
+  clock_.End(StepPhase::kMerge, with_.step.distinct_rows());
+  RETURN_IF_ERROR(Pull(step));
 
   // After the pull, which must not wait for them; shards read while this worker computes.
   lookahead_.OnPulled(with_.client.has_pull_waited());
@@ -163,15 +157,39 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   clock_.End(StepPhase::kOther);
 
   if (with_.stop.load(std::memory_order_relaxed)) with_.step.AskToStop();
-  const Result<StepFigures> computed = with_.step.Compute(samples.global);
+  const Result<StepFigures> computed = with_.step.ComputeRows(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
   clock_.End(StepPhase::kOther);
+  // Rows that were pushed are lost with the run if the rest has failed.
+  Status rest;
+  const Status pushed = Push(step, learning_rate, samples.count, &rest);
+  return rest.ok() ? pushed : in_batch(rest);
+}
+
+Status Trainer::Pull(uint64_t step) {
+  const uint64_t rows = with_.step.distinct_rows();
   clock_.BeginMessages();
-  with_.client.StartPush(step, learning_rate, samples.count, &with_.step.row_batches());
+  with_.client.StartPull(step, /*eval=*/false, &with_.step.row_batches(),
+                         &with_.step.bag_batches());
+  RETURN_IF_ERROR(SendOutgoing(with_.client, with_.dialer, with_.clock, clock_.pull_phases()));
+  clock_.End(StepPhase::kPull);
+  with_.step.ComputeWithoutRows();
+  RETURN_IF_ERROR(RunClient(with_.client, with_.dialer, with_.clock, clock_.pull_phases()));
+  clock_.EndMessages();
+  clock_.End(StepPhase::kPull, rows);
+  return OkStatus();
+}
+
+Status Trainer::Push(uint64_t step, float learning_rate, uint64_t samples, Status* rest) {
+  clock_.BeginMessages();
+  with_.client.StartPush(step, learning_rate, samples, &with_.step.row_batches());
+  RETURN_IF_ERROR(SendOutgoing(with_.client, with_.dialer, with_.clock, clock_.push_phases()));
+  clock_.End(StepPhase::kPush);
+  *rest = with_.step.ComputeRest();
   const Status pushed = RunClient(with_.client, with_.dialer, with_.clock, clock_.push_phases());
   clock_.EndMessages();
-  clock_.End(StepPhase::kPush, rows);
+  clock_.End(StepPhase::kPush, with_.step.distinct_rows());
   return pushed;
 }
 

@@ -179,6 +179,9 @@ class Trainer {
   Status ReadSamples(uint64_t step, Batch* batch);
   // A step up to the allreduce.
   Status PullComputePush(uint64_t step, float learning_rate, StepFigures* figures);
+  // Each computes what it can while messages are on their way. *rest: what became of that.
+  Status Pull(uint64_t step);
+  Status Push(uint64_t step, float learning_rate, uint64_t samples, Status* rest);
   Status Report(uint64_t step, bool is_epoch_end);
 
   const TrainerOptions options_;

@@ -11,11 +11,6 @@
 namespace rowhouse {
 namespace {
 
-SampleSlice Piece(const SampleSlice& samples, uint32_t pieces, uint32_t index) {
-  const SampleSlice piece = SliceOf(samples.count, pieces, WorkerRank{index});
-  return {samples.first + piece.first, piece.count};
-}
-
 // At the end of the allreduce buffer: asked to stop, gave up.
 constexpr size_t kFlags = 2;
 
@@ -62,6 +57,12 @@ Status TrainingStep::Prepare(const Batch& batch) {
   return OkStatus();
 }
 
+SampleSlice TrainingStep::Piece(uint32_t index) const {
+  return SliceOf(forward_.batch().samples, options_.accumulation, WorkerRank{index});
+}
+
+void TrainingStep::ComputeWithoutRows() { forward_.ForwardBottom(Piece(0)); }
+
 StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samples) {
   const std::span<const float> predictions = forward_.Forward(samples);
   const std::span<const float> labels =
@@ -77,7 +78,7 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
     // nearbyint rounds half to even, as numpy does: exactly 0.5 counts as class 0.
     figures.correct += std::nearbyint(predictions[s]) == labels[s] ? 1 : 0;
   }
-  model().Backward(labels, weights, global_samples, &pooled_gradients_);
+  model().BackwardTop(labels, weights, global_samples, &pooled_gradients_);
   for (size_t k = 0; k < pooled_gradients_.size(); ++k) {
     forward_.embedding().Backward(k, samples, pooled_gradients_[k]);
     if (pool_backward_.empty()) continue;
@@ -87,33 +88,46 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
   return figures;
 }
 
-Result<StepFigures> TrainingStep::Compute(uint64_t global_samples) {
+Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
   forward_.RowsArrived();
   End(StepPhase::kRowGradients);
   StepFigures sum;
   for (uint32_t piece = 0; piece < options_.accumulation; ++piece) {
-    const StepFigures figures = ComputePiece(
-        Piece({0, forward_.batch().samples}, options_.accumulation, piece), global_samples);
+    if (piece > 0) BackwardBottom(piece - 1);
+    const StepFigures figures = ComputePiece(Piece(piece), global_samples);
     sum.loss_sum += figures.loss_sum;
     sum.samples += figures.samples;
     sum.correct += figures.correct;
-    const std::span<const float> gradients = dense().gradients();
-    if (piece == 0) {
-      std::copy(gradients.begin(), gradients.end(), allreduce_.begin());
-    } else {
-      for (size_t i = 0; i < gradients.size(); ++i) allreduce_[i] += gradients[i];
-    }
-    End(StepPhase::kDenseUpdate);
   }
+  if (const std::string bad = WhatOfTheRowsIsNotFinite(sum.loss_sum); !bad.empty())
+    return forward_.DivergedError(bad);
+  End(StepPhase::kRowGradients);
+  return sum;
+}
+
+// The rest of a piece's backward pass.
+void TrainingStep::BackwardBottom(uint32_t piece) {
+  model().BackwardBottom();
+  const std::span<const float> gradients = dense().gradients();
+  if (piece == 0) {
+    std::copy(gradients.begin(), gradients.end(), allreduce_.begin());
+  } else {
+    for (size_t i = 0; i < gradients.size(); ++i) allreduce_[i] += gradients[i];
+  }
+  End(StepPhase::kDenseUpdate);
+}
+
+Status TrainingStep::ComputeRest() {
+  BackwardBottom(options_.accumulation - 1);
   if (rows_) {
     rows_->WriteGradients(forward_.row_batches(),
                           std::span(allreduce_).subspan(dense().size(), rows_->allreduce_floats()));
   }
   allreduce_[allreduce_.size() - kFlags] = is_stop_asked_ ? 1.0f : 0.0f;
   allreduce_.back() = 0.0f;
-  if (const std::string bad = WhatIsNotFinite(sum.loss_sum); !bad.empty())
-    return forward_.DivergedError(bad);
-  return sum;
+  const std::string bad = WhatOfTheDensePartIsNotFinite();
+  End(StepPhase::kDenseUpdate);
+  return bad.empty() ? OkStatus() : forward_.DivergedError(bad);
 }
 
 void TrainingStep::GiveUp() {
@@ -121,17 +135,8 @@ void TrainingStep::GiveUp() {
   allreduce_.back() = 1.0f;
 }
 
-std::string TrainingStep::WhatIsNotFinite(double loss_sum) {
-  End(StepPhase::kDenseUpdate);
+std::string TrainingStep::WhatOfTheRowsIsNotFinite(double loss_sum) {
   if (!std::isfinite(loss_sum)) return fmt::format("the loss is {}", ForPeople(loss_sum));
-  if (std::string bad = WhatOfTheRowsIsNotFinite(); !bad.empty()) return bad;
-  End(StepPhase::kRowGradients);
-  std::string bad = WhatOfTheDensePartIsNotFinite();
-  End(StepPhase::kDenseUpdate);
-  return bad;
-}
-
-std::string TrainingStep::WhatOfTheRowsIsNotFinite() {
   for (const RowBatch& batch : forward_.row_batches()) {
     if (const auto bad = FirstNotFinite(batch.gradients)) {
       return fmt::format("the gradient of {} is {}", forward_.RowName(batch, *bad),

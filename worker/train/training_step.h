@@ -2,9 +2,10 @@
 // need, from rows to the loss and the gradients, from gradients summed over workers to new dense
 // parameters.
 //
-// A step: Prepare -> the caller pulls row_batches() -> Compute -> the caller pushes row_batches()
-// and sums allreduce() over workers -> ApplyDense. Threads: one caller; oneDNN uses the OpenMP
-// threads that the process was given.
+// A step: Prepare -> the caller pulls row_batches(), and meanwhile calls ComputeWithoutRows ->
+// ComputeRows -> the caller pushes row_batches(), and meanwhile calls ComputeRest -> the caller
+// sums allreduce() over workers -> ApplyDense. Threads: one caller; oneDNN uses the OpenMP threads
+// that the process was given.
 #pragma once
 
 #include <memory>
@@ -51,16 +52,22 @@ class TrainingStep {
   Status Prepare(const Batch& batch);
 
   // The distinct rows of the step, ascending within a table. The caller fills their values before
-  // Compute; Prepare fills those of rows on the workers.
+  // ComputeRows; Prepare fills those of rows on the workers.
   std::vector<RowBatch>& row_batches() { return forward_.row_batches(); }
   // The bags of the step that shards pool. The caller pulls and pushes them with the rows.
   std::vector<BagBatch>& bag_batches() { return forward_.bag_batches(); }
 
-  // Forward and backward pass. Gradients are those of the loss divided by `global_samples`, the
-  // number of samples of all workers; they are in row_batches(), bag_batches() and allreduce()
-  // afterwards. kInternal if the loss or a gradient is not finite, naming it and the weight
-  // furthest from 0; then nothing may be pushed.
-  Result<StepFigures> Compute(uint64_t global_samples);
+  // Forward and backward pass, in three parts. Gradients are those of the loss divided by
+  // `global_samples`, the number of samples of all workers. kInternal if the loss or a gradient is
+  // not finite, naming it and the weight furthest from 0.
+  // What needs no rows; may be left out.
+  void ComputeWithoutRows();
+  // All but the bottom MLP's backward pass: afterwards gradients are in row_batches() and
+  // bag_batches(), and may be pushed. On an error nothing may be pushed.
+  Result<StepFigures> ComputeRows(uint64_t global_samples);
+  // After ComputeRows: then gradients are in allreduce(). On an error rows may have been pushed;
+  // nothing of the step may be saved.
+  Status ComputeRest();
 
   // The buffer of the ordered allreduce: dense gradients, gradients of rows on the workers, and two
   // numbers that are 1 if this worker was asked to stop, and if it gave up. The sums of those tell
@@ -68,8 +75,8 @@ class TrainingStep {
   std::span<float> allreduce() { return allreduce_; }
   void AskToStop() { is_stop_asked_ = true; }
 
-  // Instead of Compute, or after it has failed: allreduce() says that this worker gave up, and has
-  // no gradients.
+  // Instead of computing, or after it has failed: allreduce() says that this worker gave up, and
+  // has no gradients.
   void GiveUp();
   // After allreduce() was summed over workers: some worker gave up, and no worker may apply the
   // sum.
@@ -100,11 +107,12 @@ class TrainingStep {
   WorkerRows* rows() { return rows_.get(); }
 
  private:
+  SampleSlice Piece(uint32_t index) const;  // of the batch's samples
   StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
+  void BackwardBottom(uint32_t piece);
   Status CheckDense(uint64_t step);
   // "": nothing.
-  std::string WhatIsNotFinite(double loss_sum);
-  std::string WhatOfTheRowsIsNotFinite();
+  std::string WhatOfTheRowsIsNotFinite(double loss_sum);
   std::string WhatOfTheDensePartIsNotFinite();
   void End(StepPhase phase, uint64_t amount = 0) {
     if (phases_ != nullptr) phases_->End(Number(phase), amount);
