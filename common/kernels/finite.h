@@ -2,7 +2,6 @@
 // the loops vectorise and no compiler flag can assume that there is none.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -24,18 +23,8 @@ inline bool AreFinite(std::span<const float> values) {
   return bad == 0;
 }
 
-// Index of the first NaN or infinity.
-inline std::optional<size_t> FirstNotFinite(std::span<const float> values) {
-  constexpr size_t kBlock = 1024;
-  for (size_t begin = 0; begin < values.size(); begin += kBlock) {
-    const std::span<const float> block =
-        values.subspan(begin, std::min(kBlock, values.size() - begin));
-    if (AreFinite(block)) continue;
-    const auto bad = std::find_if_not(block.begin(), block.end(), IsFinite);
-    return begin + static_cast<size_t>(bad - block.begin());
-  }
-  return std::nullopt;
-}
+// Index of the first NaN or infinity. For many values: a call of its own.
+std::optional<size_t> FirstNotFinite(std::span<const float> values);
 
 // For messages: a NaN loses its sign, which has no meaning and differs between processors.
 template <typename T>

@@ -43,7 +43,8 @@ uint64_t BytesOfRows(TrainingStep& step) {
 // Batches of rows and bags, the dense part with its optimizer, activations, rows that live on the
 // worker, samples, messages under way (at most). What the data source keeps is not among them.
 std::vector<MemoryPart> MemoryOfWorker(TrainingStep& step, const Trainer& trainer) {
-  const uint64_t dense = step.dense().size() * 2 + step.optimizer().state().size();
+  uint64_t dense = step.dense().size() + step.optimizer().state().size();
+  if (step.dense().gradients().data() != step.allreduce().data()) dense += step.dense().size();
   std::vector<MemoryPart> parts = {
       {.name = "batches of rows", .bytes = BytesOfRows(step)},
       {.name = "lookups", .bytes = step.embedding().lookup_bytes()},

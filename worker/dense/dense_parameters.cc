@@ -26,7 +26,15 @@ void DenseParameters::Allocate() {
   CHECK(!is_allocated_);
   is_allocated_ = true;
   values_.assign(size_, 0.0f);
-  gradients_.assign(size_, 0.0f);
+  own_gradients_.assign(size_, 0.0f);
+  gradients_ = own_gradients_;
+}
+
+void DenseParameters::PlaceGradients(std::span<float> memory) {
+  CHECK(is_allocated_);
+  CHECK_EQ(memory.size(), size_);
+  gradients_ = memory;
+  own_gradients_ = {};
 }
 
 std::span<float> DenseParameters::values() {

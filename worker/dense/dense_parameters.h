@@ -41,6 +41,9 @@ class DenseParameters {
   // Once, after the last Add(): all zeros.
   void Allocate();
 
+  // From now on gradients() lie in `memory`, of size() floats, which outlives this object.
+  void PlaceGradients(std::span<float> memory);
+
   const std::vector<Block>& blocks() const { return blocks_; }
   size_t size() const { return size_; }  // floats, also before Allocate()
 
@@ -54,7 +57,8 @@ class DenseParameters {
   std::vector<Block> blocks_;
   size_t size_ = 0;
   bool is_allocated_ = false;
-  std::vector<float> values_, gradients_;
+  std::vector<float> values_, own_gradients_;
+  std::span<float> gradients_;
 };
 
 }  // namespace rowhouse

@@ -10,7 +10,8 @@ Lookahead::Lookahead(Reader read, const EmbeddingTables& tables, uint32_t max_st
 
 Lookahead::Ahead& Lookahead::Read(uint64_t step) {
   while (first_ + ahead_.size() <= step) {
-    auto next = std::make_unique<Ahead>();
+    std::unique_ptr<Ahead> next = std::exchange(spare_, nullptr);
+    if (next == nullptr) next = std::make_unique<Ahead>();
     next->status = read_(first_ + ahead_.size(), &next->batch);
     ahead_.push_back(std::move(next));
   }
@@ -18,13 +19,14 @@ Lookahead::Ahead& Lookahead::Read(uint64_t step) {
 }
 
 size_t Lookahead::bytes() const {
-  size_t all = 0;
+  size_t all = spare_ == nullptr ? 0 : spare_->batch.bytes();
   for (const std::unique_ptr<Ahead>& ahead : ahead_) all += ahead->batch.bytes();
   return all;
 }
 
 Result<const Batch*> Lookahead::Take(uint64_t step) {
   while (!ahead_.empty() && first_ < step) {
+    spare_ = std::move(ahead_.front());
     ahead_.pop_front();
     ++first_;
   }

@@ -63,8 +63,9 @@ class Lookahead {
   DenseParameters unused_;
   EmbeddingLayer rows_;
   std::deque<std::unique_ptr<Ahead>> ahead_;  // of steps first_, first_ + 1, ...
-  uint64_t first_ = 0;                        // the step that was taken last
-  uint64_t prefetched_ = 0;                   // steps below were returned or taken
+  std::unique_ptr<Ahead> spare_;  // memory of a step that is done, for the next; or null
+  uint64_t first_ = 0;            // the step that was taken last
+  uint64_t prefetched_ = 0;       // steps below were returned or taken
   uint32_t steps_ahead_ = 0;
   uint32_t quiet_steps_ = 0;
 };

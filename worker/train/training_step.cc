@@ -26,6 +26,8 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
   optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
   pooled_gradients_.resize(embedding().features());
   allreduce_.resize(dense().size() + (rows_ ? rows_->allreduce_floats() : 0) + kFlags);
+  if (options_.accumulation == 1)
+    dense().PlaceGradients(std::span(allreduce_).first(dense().size()));
 }
 
 void TrainingStep::CountPhasesIn(PhaseLog* log) {
@@ -108,6 +110,7 @@ Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
 // The rest of a piece's backward pass.
 void TrainingStep::BackwardBottom(uint32_t piece) {
   model().BackwardBottom();
+  if (options_.accumulation == 1) return;  // Gradients are in allreduce_.
   const std::span<const float> gradients = dense().gradients();
   if (piece == 0) {
     std::copy(gradients.begin(), gradients.end(), allreduce_.begin());

@@ -21,8 +21,8 @@ double BytesOnWorker(const TableSpec& table, double rows) {
 
 double BytesOfDensePart(const DenseShape& dense) {
   const auto parameters = static_cast<double>(dense.parameters);
-  // Gradients are made in one place and summed in another.
-  const double kept = parameters * (2 + dense.state_floats);
+  // Gradients are made where they are summed.
+  const double kept = parameters * (1 + dense.state_floats);
   return (kept + kCopies * (parameters + kFlags)) * sizeof(float);
 }
 
