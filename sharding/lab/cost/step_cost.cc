@@ -16,7 +16,8 @@ namespace {
 // ---- What a worker computes ---------------------------------------------------------------------
 
 struct WorkerTime {
-  StepPhases phases;             // all but pull, push and allreduce
+  StepPhases phases;                               // all but pull, push and allreduce
+  double bottom_forward = 0, bottom_backward = 0;  // of phases.mlp
   std::vector<double> table_ms;  // of each physical table: merge, pool, pool_backward
   double allreduce_floats = 0;   // dense gradients, rows on the workers, and two flags
 };
@@ -125,8 +126,13 @@ class WorkerPhases {
     const std::string kernel = dense.is_bf16 ? "fully_connected_bf16_" : "fully_connected_";
     for (const std::vector<uint32_t>* widths : {&dense.bottom, &dense.top}) {
       for (size_t i = 1; i < widths->size(); ++i) {
-        result_.phases.mlp += Layer(kernel, "forward", (*widths)[i - 1], (*widths)[i]) +
-                              Layer(kernel, "backward", (*widths)[i - 1], (*widths)[i]);
+        const double forward = Layer(kernel, "forward", (*widths)[i - 1], (*widths)[i]),
+                     backward = Layer(kernel, "backward", (*widths)[i - 1], (*widths)[i]);
+        result_.phases.mlp += forward + backward;
+        if (widths != &dense.bottom) continue;
+        // Of the first and the last of several pieces.
+        result_.bottom_forward += forward / pieces();
+        result_.bottom_backward += backward / pieces();
       }
     }
     result_.phases.mlp += samples() * factors_.loss_ns_per_sample * 1e-6;
@@ -172,10 +178,11 @@ class Prediction {
     cost_.phases = worker_.phases;
     cost_.phases.allreduce = AllreduceMs(worker_.allreduce_floats, cluster_, &times_);
     const StepPhases& phases = cost_.phases;
-    const TimeBeside beside{
-        .push_to_pull = phases.allreduce + phases.dense_update + phases.data + phases.merge,
-        .exchange = phases.total()};
+    const TimeBeside beside{.push_to_pull = worker_.bottom_backward + phases.allreduce +
+                                            phases.dense_update + phases.data + phases.merge,
+                            .exchange = phases.total()};
     exchange_ = ExchangeTimeOf(workload_, plan_, cluster_, traffic_, caches_, beside, &times_);
+    ComputeBesideMessages();
     cost_.phases.pull = exchange_.pull;
     cost_.phases.push = exchange_.push;
     cost_.parked_ms = exchange_.update;
@@ -224,6 +231,21 @@ class Prediction {
       if (!is_waiting) worker_.phases.*phase.value *= slower;
     }
     for (double& ms : worker_.table_ms) ms *= slower;
+  }
+
+  // The bottom MLP is computed while messages are on their way, if a core is left over for them:
+  // what a worker waits for is less by that, but not what it does for them itself.
+  void ComputeBesideMessages() {
+    const double of_host = std::ceil(workers() / hosts());
+    const double shards = std::ceil(static_cast<double>(plan_.shards()) / hosts());
+    if (of_host * std::max(1u, cluster_.threads) + shards > cores_) return;
+    const auto beside = [](double ms, double own, double* wall) {
+      const double waited = std::min(ms, std::max(0.0, *wall - own));
+      *wall -= waited;
+      return waited;
+    };
+    cost_.beside_pull_ms = beside(worker_.bottom_forward, exchange_.worker_pull, &exchange_.pull);
+    cost_.beside_push_ms = beside(worker_.bottom_backward, exchange_.worker_push, &exchange_.push);
   }
 
   // Workers that share cores with each other and with shards do not come to the allreduce at once:

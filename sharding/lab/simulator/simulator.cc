@@ -258,6 +258,9 @@ SimulatedRun ClusterSimulation::Summary() const {
     }
     run.phases.*value = ms * each;
   }
+  run.phases.mlp += work_.beside_pull_ms + work_.beside_push_ms;
+  run.phases.pull -= work_.beside_pull_ms;
+  run.phases.push -= work_.beside_push_ms;
 
   double bytes_of_worker = 0, rows_of_worker = 0;
   const auto requests = static_cast<double>(nodes_.requests());

@@ -95,12 +95,15 @@ Result<StepWork> StepWorkOf(const Workload& workload, const Plan& plan, const Cl
   StepWork of_one = ShapeOf(alone, machine, static_cast<double>(share.step.samples));
   of_one.ps = PsWorkOf(one, alone);
   const Served served = ServedAlone(of_one);
-  const double pull_ms = std::max(0.0, one.phases.pull - one.parked_ms);
-  const double push_ms = one.phases.push - one.crowded_ms;
+  const double pull_ms = std::max(0.0, one.phases.pull + one.beside_pull_ms - one.parked_ms);
+  const double push_ms = one.phases.push + one.beside_push_ms - one.crowded_ms;
 
   StepWork work = ShapeOf(cluster, machine, static_cast<double>(workload.step.samples));
   work.ps = PsWorkOf(all, cluster);
   work.phases = one.phases;
+  if (all.beside_pull_ms > 0) work.beside_pull_ms = one.beside_pull_ms;
+  if (all.beside_push_ms > 0) work.beside_push_ms = one.beside_push_ms;
+  work.phases.mlp -= work.beside_pull_ms + work.beside_push_ms;
   // What PredictStep says of pull and push beyond these is the worker's own; also its wait for rows
   // that the store has not read yet. Nodes add what they read for other workers.
   work.phases.pull = std::max(0.0, pull_ms - served.pull_ms);

@@ -32,6 +32,8 @@ struct StepWork {
   // Of each worker. `pull` and `push` are its own share of them: encoding requests and decoding
   // replies. `allreduce`: from when the last worker has come.
   StepPhases phases;
+  // Computed while messages are on their way; not in `phases`.
+  double beside_pull_ms = 0, beside_push_ms = 0;
   double pull_threads = 1, push_threads = 1;  // cores that its own share of them keeps busy
   std::vector<PsWork> ps;                     // each PS node
   // How much more of the cores messages take on a host with fewer of them than threads: pushes, a
