@@ -1,0 +1,406 @@
+// `rowhouse bench train`: steps of training as an operator starts them (one worker, one PS node,
+// processes of their own) beside PyTorch's (tests/bench/train_torch.py) and beside the products of
+// the layers alone, by oneDNN. Yardsticks and runs take turns.
+#include "launch/lab/train_bench.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "common/median.h"
+#include "common/temporary_directory.h"
+#include "launch/bench/bench.h"
+#include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
+#include "launch/bench/stopwatch.h"
+#include "launch/command_line/verb_flags.h"
+#include "launch/figures/json_output.h"
+#include "worker/data/blocks/data_directory.h"
+#include "worker/data/dataset.h"
+#include "worker/dense/matrix_product.h"
+
+namespace rowhouse {
+namespace {
+
+constexpr int kPairs = 3, kLongPairs = 9;  // odd: the median is one of them
+constexpr uint64_t kStartSteps = 4;        // of the run that says what starting costs
+constexpr int kProductSteps = 7;
+constexpr double kMegabyte = 1e6;
+
+// Of this process, or (RUSAGE_CHILDREN) of all that it has waited for, and that they have.
+double CpuSecondsOf(int who) {
+  rusage usage;
+  getrusage(who, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+bool HasAmx() {
+  std::ifstream cpu("/proc/cpuinfo");
+  for (std::string word; cpu >> word;) {
+    if (word == "amx_bf16") return true;
+  }
+  return false;
+}
+
+// What is trained: a shape, and how.
+struct TrainedCase {
+  std::string name;
+  uint64_t batch = 0, steps = 0;
+  uint32_t threads = 1;
+  std::optional<double> target = {};    // least ratio to PyTorch
+  std::vector<std::string> flags = {};  // of `rowhouse train`, besides
+};
+
+// The samples of a shape in a directory, and its runs.
+class ShapeRuns {
+ public:
+  ShapeRuns(TrainedShape shape, std::string directory)
+      : shape_(std::move(shape)), directory_(std::move(directory)) {}
+
+  Status WriteSamples(uint64_t samples) const {
+    constexpr uint64_t kBlock = 8192;
+    DatasetOptions options;
+    options.dense_features = shape_.model.bottom_mlp.front();
+    options.table_rows = shape_.rows;
+    options.data_size = samples;
+    options.flags["zipf_exponent"] = fmt::format("{}", shape_.zipf_exponent);
+    options.flags["synthetic_bag_length"] = std::to_string(shape_.ids_a_bag);
+    ASSIGN_OR_RETURN(const auto data, Datasets().Make("synthetic", options));
+    DataColumns columns{.rows = shape_.rows};
+    for (uint32_t d = 0; d < options.dense_features; ++d)
+      columns.dense.push_back(fmt::format("d{}", d));
+    for (size_t t = 0; t < shape_.rows.size(); ++t)
+      columns.categorical.push_back(fmt::format("t{}", t));
+    ASSIGN_OR_RETURN(const auto writer, DataWriter::Open(directory_, columns));
+    Batch batch;
+    for (uint64_t first = 0; first < samples; first += kBlock) {
+      RETURN_IF_ERROR(StopSignal::Check());
+      RETURN_IF_ERROR(data->ReadTrain(0, first, std::min(kBlock, samples - first), &batch));
+      ASSIGN_OR_RETURN(const EncodedBlock block, EncodeBlock(columns, batch));
+      RETURN_IF_ERROR(writer->Append(block));
+    }
+    return writer->Finish({}, "");
+  }
+
+  Result<nlohmann::json> Report(const TrainedCase& what, uint64_t steps, int ranks,
+                                std::vector<std::string> flags) const {
+    const std::vector<std::string> of_model = shape_.ModelFlags();
+    flags.insert(flags.end(), of_model.begin(), of_model.end());
+    flags.insert(flags.end(), what.flags.begin(), what.flags.end());
+    flags.insert(flags.end(),
+                 {"--data=" + directory_, "--data_randomize=none",
+                  fmt::format("--mini_batch_size={}", what.batch),
+                  fmt::format("--num_batches={}", steps), fmt::format("--threads={}", what.threads),
+                  "--learning_rate=0.01", "--cache_mb=4096", "--print_freq=0"});
+    return TrainInChild({.flags = std::move(flags), .deadline_ms = 600'000, .ranks = ranks});
+  }
+
+  // CPU time is that of a run less that of one of kStartSteps, over the steps between.
+  Result<StepTime> Train(const TrainedCase& what, int ranks = 0,
+                         const std::vector<std::string>& flags = {}) {
+    const std::string key = fmt::format("{} {}", what.name, ranks);
+    if (!start_seconds_.contains(key)) {
+      const double before = CpuSecondsOf(RUSAGE_CHILDREN);
+      RETURN_IF_ERROR(Report(what, kStartSteps, ranks, flags).status());
+      start_seconds_[key] = CpuSecondsOf(RUSAGE_CHILDREN) - before;
+    }
+    const double before = CpuSecondsOf(RUSAGE_CHILDREN);
+    ASSIGN_OR_RETURN(const nlohmann::json report, Report(what, what.steps, ranks, flags));
+    const double seconds = CpuSecondsOf(RUSAGE_CHILDREN) - before - start_seconds_[key];
+    return StepTime{.wall_ms = report.at("totals").at("median_step_ms").get<double>(),
+                    .cpu_ms = seconds * 1e3 / static_cast<double>(what.steps - kStartSteps)};
+  }
+
+  const TrainedShape& shape() const { return shape_; }
+
+ private:
+  const TrainedShape shape_;
+  const std::string directory_;
+  std::map<std::string, double> start_seconds_;  // CPU time, by case
+};
+
+// The products of a step's layers, one after the other.
+class LayerProducts {
+ public:
+  LayerProducts(const ModelSpec& model, uint64_t batch) : batch_(static_cast<int64_t>(batch)) {
+    for (const LayerSize& size : LayersOf(model)) {
+      layers_.push_back({.size = size,
+                         .x = std::vector<float>(batch * size.in, 0.5f),
+                         .weights = std::vector<float>(size_t{size.in} * size.out, 0.01f),
+                         .y = std::vector<float>(batch * size.out, 0.1f),
+                         .dx = std::vector<float>(batch * size.in),
+                         .dw = std::vector<float>(size_t{size.in} * size.out)});
+    }
+  }
+
+  StepTime Measure(int threads) {
+    omp_set_num_threads(threads);
+    std::vector<double> ms;
+    double before = 0;
+    for (int step = -1; step < kProductSteps; ++step) {
+      const Stopwatch stopwatch;
+      for (Layer& layer : layers_) MultiplyAll(&layer);
+      if (step >= 0) ms.push_back(stopwatch.Ns() * 1e-6);
+      if (step < 0) before = CpuSecondsOf(RUSAGE_SELF);
+    }
+    return {.wall_ms = MedianOf(ms),
+            .cpu_ms = (CpuSecondsOf(RUSAGE_SELF) - before) * 1e3 / kProductSteps};
+  }
+
+ private:
+  struct Layer {
+    LayerSize size;
+    std::vector<float> x, weights, y, dx, dw;
+  };
+
+  void MultiplyAll(Layer* layer) {
+    const auto [in, out, has_input_gradient] = layer->size;
+    const ConstMatrix x = MatrixOf(std::as_const(layer->x).data(), batch_, in),
+                      weights = MatrixOf(std::as_const(layer->weights).data(), out, in),
+                      dy = MatrixOf(std::as_const(layer->y).data(), batch_, out);
+    products_.Multiply(x, weights, MatrixOf(layer->y.data(), batch_, out), {.b_transposed = true});
+    products_.Multiply(dy, x, MatrixOf(layer->dw.data(), out, in), {.a_transposed = true});
+    if (!has_input_gradient) return;
+    products_.Multiply(dy, weights, MatrixOf(layer->dx.data(), batch_, in));
+  }
+
+  const int64_t batch_;
+  std::vector<Layer> layers_;
+  MatrixProducts products_;
+};
+
+// PyTorch's steps: tests/bench/train_torch.py, which refuses where it would be no yardstick.
+class TorchSteps {
+ public:
+  // At its best number of threads, 1 or 2. kUnavailable, with what it said, if it refused.
+  Result<StepTime> Measure(const TrainedShape& shape, const TrainedCase& what) {
+    if (!refused_.ok()) return refused_;
+    const std::string script = Script();
+    if (script.empty()) return Refuse("tests/bench/train_torch.py is not beside this program");
+    std::vector<std::string> words = {"python3", script};
+    for (const std::string& flag : shape.ModelFlags()) {
+      if (flag.starts_with("--arch_") || flag.starts_with("--loss_")) words.push_back(flag);
+    }
+    words.insert(words.end(),
+                 {fmt::format("--zipf={}", shape.zipf_exponent),
+                  fmt::format("--bag={}", shape.ids_a_bag), fmt::format("--batch={}", what.batch),
+                  fmt::format("--steps={}", std::clamp<uint64_t>(what.steps / 10, 5, 100))});
+    ASSIGN_OR_RETURN(const CommandOutput ran,
+                     RunToItsEnd({.program = "/usr/bin/python3", .arguments = words},
+                                 std::chrono::seconds(600), &StopSignal::Check));
+    if (ran.exit_code != 0) return Refuse(ran.err.substr(0, ran.err.find('\n')));
+    const nlohmann::json all = nlohmann::json::parse(ran.out, nullptr, /*exceptions=*/false);
+    if (!all.is_array() || all.empty()) return Refuse("it printed no JSON: " + ran.out);
+    std::vector<StepTime> costs;
+    for (const nlohmann::json& one : all) {
+      costs.push_back({one.at("median_ms").get<double>(), one.at("cpu_ms").get<double>()});
+    }
+    return std::ranges::min(costs, {}, &StepTime::wall_ms);
+  }
+
+ private:
+  static std::string Script() {
+    const std::filesystem::path script =
+        std::filesystem::path(ThisProgram()).parent_path() / "../../../tests/bench/train_torch.py";
+    std::error_code error;
+    return std::filesystem::exists(script, error) ? script.string() : "";
+  }
+  Status Refuse(const std::string& why) {
+    return refused_ = MakeStatus(StatusCode::kUnavailable, "{}", why);
+  }
+
+  Status refused_;
+};
+
+class TrainBench {
+ public:
+  explicit TrainBench(int pairs) : pairs_(pairs) {}
+
+  Status Measure(const std::string& directory) {
+    const TrainedCase large = {
+        .name = "one thread, batch 2048", .batch = 2048, .steps = 150, .target = 1.7};
+    TrainedCase two = large;
+    two.name = "two threads, batch 2048";
+    two.threads = 2;
+    two.target = 2.5;
+    ShapeRuns kaggle(KaggleShape(), directory + "/kaggle");
+    std::vector<TrainedCase> cases = {
+        large, two, {.name = "one thread, batch 128", .batch = 128, .steps = 1000, .target = 2.2}};
+    if (HasProductsOf(ElementType::kBf16)) {
+      cases.push_back(large);
+      cases.back().name = "bf16, one thread, batch 2048";
+      cases.back().flags = {"--dense_precision=bf16"};
+      cases.back().target = HasAmx() ? std::optional(5.0) : std::nullopt;
+    }
+    RETURN_IF_ERROR(kaggle.WriteSamples(large.batch * large.steps));
+    RETURN_IF_ERROR(MeasureShape(&kaggle, cases));
+    RETURN_IF_ERROR(MeasureTwoWorkers(&kaggle, large));
+
+    ShapeRuns even(EvenKaggleShape(), directory + "/even");
+    RETURN_IF_ERROR(even.WriteSamples(large.batch * large.steps));
+    RETURN_IF_ERROR(MeasureShape(&even, {large, two}));
+    RETURN_IF_ERROR(MeasureWorker(even, large, directory + "/profile"));
+
+    ShapeRuns benchmark(BenchmarkShape(), directory + "/benchmark");
+    const TrainedCase bags = {
+        .name = "two threads, batch 2048", .batch = 2048, .steps = 16, .threads = 2, .target = 2.0};
+    RETURN_IF_ERROR(benchmark.WriteSamples(bags.batch * bags.steps));
+    return MeasureShape(&benchmark, {bags});
+  }
+
+  const std::vector<TrainLine>& lines() const { return lines_; }
+  // Why PyTorch's lines are left out; "": they are not.
+  const std::string& without_torch() const { return without_torch_; }
+
+ private:
+  struct Samples {
+    std::vector<StepTime> ours, torch, products;
+  };
+
+  // Each case once, then each again: a slow minute slows all of them.
+  Status MeasureShape(ShapeRuns* runs, const std::vector<TrainedCase>& cases) {
+    const TrainedShape& shape = runs->shape();
+    std::vector<Samples> samples(cases.size());
+    for (int pair = 0; pair < pairs_; ++pair) {
+      std::map<uint64_t, StepTime> of_torch;  // by batch
+      for (size_t c = 0; c < cases.size(); ++c) {
+        const TrainedCase& one = cases[c];
+        if (!of_torch.contains(one.batch)) {
+          const Result<StepTime> torch = torch_.Measure(shape, one);
+          if (torch.ok())
+            of_torch[one.batch] = torch.value();
+          else if (torch.status().code() != StatusCode::kUnavailable || !StopSignal::Check().ok())
+            return torch.status();
+          else
+            without_torch_ = torch.status().message();
+        }
+        if (of_torch.contains(one.batch)) samples[c].torch.push_back(of_torch[one.batch]);
+        ASSIGN_OR_RETURN(const StepTime ours, runs->Train(one));
+        samples[c].ours.push_back(ours);
+        samples[c].products.push_back(
+            LayerProducts(shape.model, one.batch).Measure(static_cast<int>(one.threads)));
+      }
+    }
+    for (size_t c = 0; c < cases.size(); ++c) AddLines(shape, cases[c], samples[c]);
+    return OkStatus();
+  }
+
+  void AddLines(const TrainedShape& shape, const TrainedCase& one, const Samples& samples) {
+    const double flops = FlopsOfStep(shape.model, one.batch);
+    const std::string name = shape.name + ", " + one.name;
+    if (!samples.torch.empty()) {
+      lines_.push_back(LineOf({.name = name,
+                               .yardstick_is = "PyTorch at its best number of threads",
+                               .target = one.target,
+                               .flops = flops},
+                              samples.ours, samples.torch));
+    }
+    TrainLine line{.name = name + ": the step",
+                   .yardstick_is = "its products alone, by oneDNN in f32",
+                   .is_at_most = true,
+                   .flops = flops};
+    const bool is_judged = one.batch == 2048 && one.threads == 1 && one.flags.empty();
+    if (is_judged) line.target = 1.35;
+    lines_.push_back(LineOf(line, samples.ours, samples.products));
+  }
+
+  // Where a worker's step goes, and what both processes take of memory.
+  Status MeasureWorker(const ShapeRuns& runs, const TrainedCase& one,
+                       const std::string& directory) {
+    ASSIGN_OR_RETURN(const nlohmann::json report,
+                     runs.Report(one, one.steps, 0, {"--profile=" + directory}));
+    ASSIGN_OR_RETURN(const nlohmann::json profile, ReadReportFile(directory + "/profile.json"));
+    double step_ms = 0, wait_ms = 0, bytes = 0;
+    for (const nlohmann::json& rank : profile.at("ranks")) {
+      bytes += rank.at("process_peak_bytes").get<double>();
+      if (rank.at("kind") != "worker") continue;
+      for (const nlohmann::json& phase : rank.at("threads").at(0).at("phases")) {
+        const auto name = phase.at("name").get<std::string>();
+        const auto ms = phase.at("ms_per_step").get<double>();
+        if (name.find('/') == std::string::npos && name != "between steps") step_ms += ms;
+        if (name.ends_with("/wait") && !name.starts_with("allreduce")) wait_ms += ms;
+      }
+    }
+    lines_.push_back({.name = "a worker waits for its shards, batch 2048",
+                      .yardstick_is = "its step",
+                      .measured = wait_ms,
+                      .yardstick = step_ms,
+                      .ratio = wait_ms / step_ms,
+                      .target = 0.1,
+                      .is_at_most = true});
+    double parameters = 0;
+    for (const LayerSize& layer : LayersOf(runs.shape().model)) {
+      parameters += (layer.in + 1.0) * layer.out;
+    }
+    // All rows have places in the cache, and nearly all were touched.
+    const double rows = report.at("sharding").at("ps_nodes").at(0).at("cache_bytes").get<double>();
+    const double above = (bytes - rows - parameters * sizeof(float)) / kMegabyte;
+    lines_.push_back({.name = "MB at most of worker and PS node above rows and dense part",
+                      .yardstick_is = "400 MB",
+                      .measured = above,
+                      .yardstick = 400,
+                      .ratio = above / 400,
+                      .target = 1,
+                      .is_at_most = true});
+    return OkStatus();
+  }
+
+  Status MeasureTwoWorkers(ShapeRuns* runs, const TrainedCase& one) {
+    if (!MpirunScript().ok()) return OkStatus();
+    std::vector<StepTime> alone, two;
+    for (int pair = 0; pair < pairs_; ++pair) {
+      for (const bool is_two : {true, false}) {
+        ASSIGN_OR_RETURN(const StepTime cost,
+                         is_two ? runs->Train(one, 4, {"--ps=2"}) : runs->Train(one));
+        (is_two ? two : alone).push_back(cost);
+      }
+    }
+    lines_.push_back(LineOf({.name = "Kaggle, 2 workers and 2 PS nodes, batch 2048",
+                             .yardstick_is = "1 worker, 1 PS node",
+                             .flops = FlopsOfStep(runs->shape().model, one.batch)},
+                            two, alone));
+    return OkStatus();
+  }
+
+  const int pairs_;
+  TorchSteps torch_;
+  std::vector<TrainLine> lines_;
+  std::string without_torch_;
+};
+
+Status BenchTrain(const CommandLine& command_line, const Settings&) {
+  const StopSignal stop;
+  const int pairs = command_line.Value(kLongFlag) == "true" ? kLongPairs : kPairs;
+  ASSIGN_OR_RETURN(const auto scratch, TemporaryDirectory::Make("rowhouse-bench-train"));
+  TrainBench bench(pairs);
+  // What was measured before a failure or Ctrl-C is delivered, too.
+  const Status measured = bench.Measure(scratch->path());
+  std::string text = fmt::format(
+      "Steps of one worker and one PS node, SGD; milliseconds, medians of {} pairs.\n\n{}", pairs,
+      TrainLinesText(bench.lines()));
+  if (!bench.without_torch().empty()) {
+    text += fmt::format("\nThe lines beside PyTorch are left out: {}\n", bench.without_torch());
+  }
+  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
+                                 TrainLinesToJson(bench.lines()).dump(2) + "\n", text));
+  return measured;
+}
+
+REGISTER_MEMBER(AddBench(
+    {.name = "train",
+     .what = "steps of training beside PyTorch's and beside the layers' products alone; 9 pairs "
+             "instead of 3 with --long",
+     .time = "8 min",
+     .run = &BenchTrain}));
+
+}  // namespace
+}  // namespace rowhouse
