@@ -27,7 +27,7 @@ class DensePrecision : public testing::Test {
   }
 };
 
-double AucOf(const TrainResult& trained) {
+double TestAuc(const TrainResult& trained) {
   return trained.report.at("evaluations").back().at("auc");
 }
 
@@ -43,8 +43,8 @@ TEST_F(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
   ASSERT_EQ(on_two.exit_code, 0) << on_two.Describe();
 
   EXPECT_THAT(bf16.out, HasSubstr("layers in bf16"));
-  EXPECT_GT(AucOf(f32), 0.7);
-  EXPECT_NEAR(AucOf(bf16), AucOf(f32), 0.001);
+  EXPECT_GT(TestAuc(f32), 0.7);
+  EXPECT_NEAR(TestAuc(bf16), TestAuc(f32), 0.001);
   EXPECT_NE(bf16.losses, f32.losses);
   EXPECT_EQ(on_two.losses, bf16.losses);
   EXPECT_EQ(on_two.digest, bf16.digest);
@@ -57,7 +57,7 @@ TEST_F(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
          .environment = {{"ONEDNN_MAX_CPU_ISA", isa}}});
     ASSERT_EQ(scored.exit_code, 0) << scored.Describe();
     const double auc = nlohmann::json::parse(scored.out).at("auc");
-    EXPECT_NEAR(auc, AucOf(bf16), isa == "ALL" ? 1e-7 : 1e-3) << isa;
+    EXPECT_NEAR(auc, TestAuc(bf16), isa == "ALL" ? 1e-7 : 1e-3) << isa;
     EXPECT_EQ(scored.err.find("the model is scored in f32") != std::string::npos, isa == "AVX2");
   }
 }
