@@ -84,6 +84,7 @@ void ShardRunner::Run(std::function<void(Result<std::string>)> started) {
     MutexLock lock(mutex_);
     waking_ = listener.value().get();
   }
+  local_endpoint_ = listener.value()->local_endpoint();
   started(listener.value()->endpoint());
   Serve(*listener.value());
   MutexLock lock(mutex_);
