@@ -11,8 +11,9 @@
 // Blocking:  Send never blocks. A bounded queue keeps what the connection does not take at once;
 //            later calls send it. A full queue and an unknown peer are errors.
 //            Receive waits at most its time-out.
-// Frames:    the bytes of a received frame are aligned for u64. Send takes the frame. Large frames
-//            are not copied; a thread that uses this transport frees them, never ZeroMQ's thread.
+// Frames:    the bytes of a received frame are aligned for u64, and never memory of the sender.
+//            Send takes the frame. Large frames are not copied; a thread that uses this transport
+//            frees them, never ZeroMQ's thread.
 #pragma once
 
 #include <cstdint>
