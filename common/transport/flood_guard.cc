@@ -67,11 +67,40 @@ uint64_t ResidentBytes() {
   return read == 2 ? resident * page_bytes : 0;
 }
 
+// 0: it is no socket any more.
+uint64_t IdOfSocket(int fd) {
+  uint64_t id = 0;
+  socklen_t length = sizeof(id);
+  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &id, &length) == 0 ? id : 0;
+}
+
+// Bytes read of Unix sockets, by socket: the kernel does not count them.
+Mutex local_bytes_mutex;
+std::map<uint64_t, uint64_t> local_bytes GUARDED_BY(local_bytes_mutex);
+std::atomic<int> guards = 0;
+
+void CountIfLocal(int fd, uint64_t bytes) {
+  int domain = 0;
+  socklen_t length = sizeof(domain);
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 || domain != AF_UNIX) return;
+  const uint64_t id = IdOfSocket(fd);
+  const MutexLock lock(local_bytes_mutex);
+  local_bytes[id] += bytes;
+}
+
+std::optional<uint64_t> LocalBytesTaken(int fd) {
+  const MutexLock lock(local_bytes_mutex);
+  if (local_bytes.empty()) return std::nullopt;
+  const auto found = local_bytes.find(IdOfSocket(fd));
+  if (found == local_bytes.end()) return std::nullopt;
+  return found->second;
+}
+
 // Bytes that the process has taken from the connection; nullopt: it is none.
 std::optional<uint64_t> BytesTaken(int fd) {
   tcp_info info = {};
   socklen_t length = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return std::nullopt;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return LocalBytesTaken(fd);
   constexpr uint8_t kEstablished = 1, kCloseWait = 8;
   if (info.tcpi_state != kEstablished && info.tcpi_state != kCloseWait) return std::nullopt;
   int in_kernel = 0;
@@ -104,6 +133,7 @@ FloodGuard::FloodGuard(uint64_t process_bytes)
     limited_guards.push_back(this);
     is_any_limited = true;
   }
+  ++guards;
   thread_ = std::thread([this] {
     NameThisThread("flood-guard");
     Run();
@@ -111,6 +141,7 @@ FloodGuard::FloodGuard(uint64_t process_bytes)
 }
 
 FloodGuard::~FloodGuard() {
+  --guards;
   {
     const MutexLock lock(limited_guards_mutex);
     std::erase(limited_guards, this);
@@ -122,13 +153,6 @@ FloodGuard::~FloodGuard() {
     stopped_.NotifyOne();
   }
   thread_.join();
-}
-
-// 0: it is no socket any more.
-FloodGuard::SocketId FloodGuard::IdOf(int fd) {
-  SocketId id = 0;
-  socklen_t length = sizeof(id);
-  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &id, &length) == 0 ? id : 0;
 }
 
 void FloodGuard::Last::Add(uint64_t more, uint64_t more_memory) {
@@ -146,7 +170,7 @@ uint64_t FloodGuard::Last::MemoryOf(uint64_t unread) const {
 }
 
 bool FloodGuard::CountRead(int fd, uint64_t bytes, uint64_t memory_bytes) {
-  const SocketId id = IdOf(fd);
+  const SocketId id = IdOfSocket(fd);
   const MutexLock lock(mutex_);
   unread_bytes_ -= static_cast<int64_t>(bytes);
   if (const auto hung_up = hung_up_.find(fd); hung_up != hung_up_.end()) {
@@ -219,7 +243,8 @@ size_t FloodGuard::MayRead(int fd, size_t bytes) {
   return 0;
 }
 
-void FloodGuard::OnRead(uint64_t bytes) {
+void FloodGuard::OnRead(int fd, uint64_t bytes) {
+  if (guards.load(std::memory_order_relaxed) > 0) CountIfLocal(fd, bytes);
   if (!is_any_limited.load(std::memory_order_relaxed)) return;
   const MutexLock lock(limited_guards_mutex);
   for (FloodGuard* guard : limited_guards) guard->Count(bytes);
@@ -263,7 +288,7 @@ bool FloodGuard::HasWaitedInVain() {
 size_t FloodGuard::Admits(int fd) {
   if (!IsFull()) return kReadBytes;
   const std::optional<uint64_t> came = BytesTaken(fd);
-  const SocketId id = came ? IdOf(fd) : 0;
+  const SocketId id = came ? IdOfSocket(fd) : 0;
   if (id == 0) return kReadBytes;  // It has ended, which libzmq finds out by reading.
   const MutexLock lock(mutex_);
   const auto taken = taken_.find(id);
@@ -312,7 +337,7 @@ std::vector<FloodGuard::Unread> FloodGuard::FindUnread() {
   if (forgives) forgave_at_ = clock_.NowMs();
   for (const int fd : OpenDescriptors()) {
     const std::optional<uint64_t> came = BytesTaken(fd);
-    const SocketId id = came ? IdOf(fd) : 0;
+    const SocketId id = came ? IdOfSocket(fd) : 0;
     if (id == 0) continue;
     const MutexLock lock(mutex_);
     Taken& taken = taken_[id];
@@ -330,6 +355,10 @@ std::vector<FloodGuard::Unread> FloodGuard::FindUnread() {
     const MutexLock lock(mutex_);
     std::erase_if(taken_, [&](const auto& entry) { return !open.contains(entry.first); });
   }
+  {
+    const MutexLock lock(local_bytes_mutex);
+    std::erase_if(local_bytes, [&](const auto& entry) { return !open.contains(entry.first); });
+  }
   std::ranges::sort(all, std::greater(), &Unread::memory_bytes);
   return all;
 }
@@ -337,7 +366,7 @@ std::vector<FloodGuard::Unread> FloodGuard::FindUnread() {
 void FloodGuard::HangUp(const Unread& one) {
   {
     const MutexLock lock(mutex_);
-    if (IdOf(one.fd) != one.id) return;  // It has ended by itself.
+    if (IdOfSocket(one.fd) != one.id) return;  // It has ended by itself.
     hung_up_[one.fd] = one.id;
   }
   shutdown(one.fd, SHUT_RDWR);
@@ -381,6 +410,6 @@ extern "C" ssize_t recv(int fd, void* to, size_t bytes, int flags) {
     return -1;
   }
   const ssize_t read = recvfrom(fd, to, may, flags, nullptr, nullptr);
-  if (read > 0) rowhouse::FloodGuard::OnRead(static_cast<uint64_t>(read));
+  if (read > 0) rowhouse::FloodGuard::OnRead(fd, static_cast<uint64_t>(read));
   return read;
 }

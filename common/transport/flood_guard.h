@@ -2,13 +2,13 @@
 //
 // libzmq reads whatever arrives: a limit at which it stops reading lets it abort (zeromq.cc). So
 // the guard counts what libzmq reads. Near the process's limit it asks the kernel how many bytes
-// came by each TCP connection, and estimates the memory that those take which no listener has
-// taken: small messages take a multiple of their bytes, as those of the same connection did that
-// were taken last. While that is more than what else the process takes leaves of the limit,
-// connections of which more than a little is unread get nothing to read; the others, newcomers
-// among them, go on. Who waits in vain for a second, as nothing is taken from messages that have
-// not come whole, is hung up on, the one with the most first. What it sent is thrown away, and free
-// memory is given back.
+// came by each TCP connection (those of Unix sockets it counts itself), and estimates the memory
+// that those take which no listener has taken: small messages take a multiple of their bytes, as
+// those of the same connection did that were taken last. While that is more than what else the
+// process takes leaves of the limit, connections of which more than a little is unread get nothing
+// to read; the others, newcomers among them, go on. Who waits in vain for a second, as nothing is
+// taken from messages that have not come whole, is hung up on, the one with the most first. What it
+// sent is thrown away, and free memory is given back.
 //
 // It counts what came, so it sees messages that never end, too; but not in how many frames, of
 // which each takes 64 bytes.
@@ -55,8 +55,8 @@ class FloodGuard {
   // How many of `bytes` the calling thread may read of the connection `fd` now. 0: it is to ask
   // again; it may have waited for a moment here.
   static size_t MayRead(int fd, size_t bytes);
-  // It has read so many bytes of a connection.
-  static void OnRead(uint64_t bytes);
+  // It has read so many bytes of the connection `fd`.
+  static void OnRead(int fd, uint64_t bytes);
 
  private:
   // By the kernel's number of a socket: descriptors are used again.
@@ -79,7 +79,6 @@ class FloodGuard {
     uint64_t memory_bytes = 0;  // estimated
   };
 
-  static SocketId IdOf(int fd);
   void Run();
   // What comes before a flood is noticed and stopped has to fit into the rest.
   bool IsNear(uint64_t resident_bytes) const {

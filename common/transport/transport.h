@@ -1,7 +1,7 @@
 // Transport: how frames reach a peer. It has two kinds of ends, as ZeroMQ's ROUTER and DEALER: a
 // Listener has an address to which many peers connect (a shard or a PS node); a Dialer connects to
-// several listeners (a worker). Implementation: zeromq.h (TCP); tests have another, between
-// threads of a process.
+// several listeners (a worker). Implementation: zeromq.h (TCP, and Unix sockets within a host);
+// tests have another, between threads of a process.
 //
 // Threads:   a Listener or Dialer is made, used and closed on one thread. Only Wake() may be called
 //            from any other. A Transport may be used by all threads at once.
@@ -11,8 +11,9 @@
 // Blocking:  Send never blocks. A bounded queue keeps what the connection does not take at once;
 //            later calls send it. A full queue and an unknown peer are errors.
 //            Receive waits at most its time-out.
-// Frames:    the bytes of a received frame are aligned for u64. Send takes the frame. Large frames
-//            are not copied; a thread that uses this transport frees them, never ZeroMQ's thread.
+// Frames:    the bytes of a received frame are aligned for u64, and never memory of the sender.
+//            Send takes the frame. Large frames are not copied; a thread that uses this transport
+//            frees them, never ZeroMQ's thread.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,10 @@ class Listener {
 
   // Where peers connect: "tcp://host:port" (the port the OS gave).
   virtual const std::string& endpoint() const = 0;
+
+  // Where peers of the same host may connect instead: "ipc://@name"; "": nowhere. The name is
+  // random, so who reaches it (IsOfThisHost in local_socket.h) has proved that it shares a host.
+  virtual std::string local_endpoint() const { return ""; }
 
   // The next message; nullopt when timeout_ms passed or Wake() was called.
   virtual Result<std::optional<Incoming>> Receive(int timeout_ms) = 0;
@@ -79,7 +84,7 @@ class Transport {
   virtual ~Transport() = default;
 
   // `address`: "tcp://host:port" with port 0 or * for one of the OS's choice, "tcp://*:0" for all
-  // interfaces. A port in use is kUsage and names it.
+  // interfaces. A port in use is kUsage and names it. "ipc://@name": a Unix socket alone.
   virtual Result<std::unique_ptr<Listener>> Listen(const std::string& address) = 0;
 
   // The same on a TCP socket that is bound and listens already (tcp_socket.h), so that a restarted

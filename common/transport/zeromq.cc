@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/open_files.h"
+#include "common/transport/local_socket.h"
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq_context.h"
 #include "common/transport/zeromq_messages.h"
@@ -23,7 +24,7 @@
 namespace rowhouse {
 namespace {
 
-// ZeroMQ over TCP: a ROUTER for each Listener, a DEALER for each line of a Dialer. These files
+// ZeroMQ: a ROUTER for each Listener, a DEALER for each line of a Dialer. These files
 // (zeromq*) are the only ones that include ZeroMQ. What libzmq 4.3.4 does by default and we must
 // not have:
 //  - a ROUTER drops, and says it has sent, what its peer's queue does not take: ROUTER_MANDATORY
@@ -36,7 +37,7 @@ namespace {
 //    and either its own heartbeat is due or a heartbeat of the peer lies behind what filled the
 //    queue. So a ROUTER's queue has no limit at which it stops by itself: the FloodGuard makes the
 //    I/O thread wait instead. A ROUTER sends no heartbeats:
-//    TCP's keepalive finds hosts that vanished;
+//    TCP's keepalive finds hosts that vanished, and the kernel tells of processes that ended;
 //  - its limits count messages, of any size: what waits for a peer is limited in bytes here, with
 //    what libzmq has of it, and what peers send and nobody reads by the FloodGuard;
 //  - a ROUTER believes what a peer says its identity is: the user name that the key was checked
@@ -158,10 +159,12 @@ void Poll(std::span<zmq_pollitem_t> items, TimeMs timeout_ms) {
 
 class ZeroMqListener final : public Listener {
  public:
-  ZeroMqListener(ContextPtr context, zmq::socket_t socket, std::string endpoint)
+  ZeroMqListener(ContextPtr context, zmq::socket_t socket, std::string endpoint,
+                 std::string local_endpoint)
       : context_(std::move(context)),
         socket_(std::move(socket)),
         endpoint_(std::move(endpoint)),
+        local_endpoint_(std::move(local_endpoint)),
         wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
   }
@@ -172,6 +175,7 @@ class ZeroMqListener final : public Listener {
   }
 
   const std::string& endpoint() const override { return endpoint_; }
+  std::string local_endpoint() const override { return local_endpoint_; }
 
   Result<std::optional<Incoming>> Receive(int timeout_ms) override {
     const Countdown countdown(timeout_ms);
@@ -277,7 +281,7 @@ class ZeroMqListener final : public Listener {
 
   const ContextPtr context_;
   zmq::socket_t socket_;
-  const std::string endpoint_;
+  const std::string endpoint_, local_endpoint_;
   const int wake_fd_;
   size_t in_hand_bytes_ = 0;                            // of the message that was taken last
   std::unordered_map<PeerId, MessageOutbox> outboxes_;  // no empty ones
@@ -396,8 +400,10 @@ class ZeroMqDialer final : public Dialer {
     }
     if (line.asked_at && now - *line.asked_at < kAskIntervalMs) return OkStatus();
     line.asked_at = now;
-    if (!line.endpoint.starts_with("tcp://") ||
-        !RefusesConnections(line.endpoint, static_cast<int>(kAskIntervalMs))) {
+    const bool refuses = line.endpoint.starts_with("tcp://")
+                             ? RefusesConnections(line.endpoint, static_cast<int>(kAskIntervalMs))
+                             : IsLocalEndpointGone(line.endpoint);
+    if (!refuses) {
       line.refused_since.reset();
       return OkStatus();
     }
@@ -480,16 +486,27 @@ class ZeroMqTransport final : public Transport {
       if (fd >= 0) socket.set(zmq::sockopt::use_fd, fd);
       // With a descriptor the address is not looked at.
       context_->Gate().Open(socket, [&] { socket.bind(fd >= 0 ? "tcp://*:*" : address); });
-      if (fd >= 0) return Made(std::move(socket), address);
-      std::string endpoint = socket.get(zmq::sockopt::last_endpoint);
-      return Made(std::move(socket), std::move(endpoint));
+      std::string endpoint = fd >= 0 ? address : socket.get(zmq::sockopt::last_endpoint);
+      std::string local = address.starts_with("ipc://") ? endpoint : BindLocally(socket);
+      return std::unique_ptr<Listener>(std::make_unique<ZeroMqListener>(
+          context_, std::move(socket), std::move(endpoint), std::move(local)));
     } catch (const zmq::error_t& error) {
       return ZeroMqError("listen on", address, error.num());
     }
   }
 
-  std::unique_ptr<Listener> Made(zmq::socket_t socket, std::string endpoint) {
-    return std::make_unique<ZeroMqListener>(context_, std::move(socket), std::move(endpoint));
+  // "": the system has no such sockets, or there would be no end to waiting for a peer that does
+  // not read (ZeroMqOptions::unread_ms).
+  std::string BindLocally(zmq::socket_t& socket) const {
+    if (context_->options.unread_ms > 0) return "";
+    const std::string endpoint = NewLocalEndpoint();
+    const uid_t user = geteuid();
+    socket.set(zmq::sockopt::use_fd, -1);
+    // Peers of other users would hold connections without a key.
+    const bool is_bound =
+        zmq_setsockopt(socket.handle(), ZMQ_IPC_FILTER_UID, &user, sizeof(user)) == 0 &&
+        zmq_bind(socket.handle(), endpoint.c_str()) == 0;
+    return is_bound ? endpoint : "";
   }
 
   const ContextPtr context_;

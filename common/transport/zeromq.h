@@ -1,4 +1,4 @@
-// A Transport over TCP, by ZeroMQ. Threads: see transport.h.
+// A Transport over TCP and Unix sockets, by ZeroMQ. Threads: see transport.h.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,8 @@ struct ZeroMqOptions {
   // dialer whose host was silent for as long.
   int heartbeat_ms = 2000;
   // A listener hangs up on a peer to which nothing could be sent for so long, as it does not read;
-  // 0: it waits. Then a host that vanished is found after this time, too.
+  // 0: it waits. Then a host that vanished is found after this time, too. TCP only: listeners with
+  // a time have no local_endpoint().
   int unread_ms = 0;
   // A dialer gives up a listener when the connection to it broke and none could be made for so
   // long; where the listener's host says that nobody listens there any more, after a second.
@@ -48,7 +49,8 @@ struct ZeroMqOptions {
   Security security = {};
 };
 
-// A transport over TCP. Its listeners and dialers may outlive it. Raises the process's soft limit
+// A transport. Each listener on TCP also has a Unix socket in the abstract namespace, of which no
+// file stays behind. Its listeners and dialers may outlive it. Raises the process's soft limit
 // of open files to the hard one, as every connection needs one.
 std::unique_ptr<Transport> MakeZeroMqTransport(const ZeroMqOptions& options);
 

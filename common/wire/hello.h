@@ -26,14 +26,16 @@ struct HelloRequest {
 };
 
 struct ShardEndpoint {
-  uint32_t shard = 0;       // ShardId
-  std::string endpoint;     // with host "0.0.0.0", the worker uses the host of the node's address
+  uint32_t shard = 0;    // ShardId
+  std::string endpoint;  // with host "0.0.0.0", the worker uses the host of the node's address
+  std::string
+      local_endpoint;       // of a Unix socket, for workers of the node's host; "": there is none
   std::string directory;    // of its store, on the node's host; "": rows are in memory
   std::string rows_digest;  // of rows that were moved there for this job; "": not known
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(shard, endpoint, directory, rows_digest);
+    archive(shard, endpoint, local_endpoint, directory, rows_digest);
   }
 };
 

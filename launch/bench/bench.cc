@@ -63,8 +63,9 @@ Result<std::vector<std::string>> NamesOf(const std::string& name) {
   if (std::ranges::find(known, name) != known.end()) return std::vector{name};
   if (name == "all") return known;
   std::vector<std::string> group;
-  std::ranges::copy_if(known, std::back_inserter(group),
-                       [&](const std::string& other) { return other.starts_with(name + "_"); });
+  std::ranges::copy_if(known, std::back_inserter(group), [&](const std::string& other) {
+    return other.starts_with(name + "_") || Benches().at(other).group == name;
+  });
   if (!group.empty()) return group;
   return UsageError("unknown bench \"{}\" {}", name,
                     DescribeKnownNames(name, KnownNames(/*with_commands=*/true)));
@@ -120,6 +121,12 @@ nlohmann::ordered_json FigureToJson(const BenchFigure& figure) {
                                  {"target", nullptr},     {"met", nullptr}};
   if (figure.target) json["target"] = *figure.target;
   if (const std::optional<bool> met = figure.met()) json["met"] = *met;
+  if (const std::optional<BenchTimes>& times = figure.times) {
+    json["wall"] = times->wall;
+    json["cpu"] = times->cpu;
+    json["yardstick_wall"] = times->yardstick_wall;
+    json["yardstick_cpu"] = times->yardstick_cpu;
+  }
   return json;
 }
 
@@ -148,7 +155,7 @@ Status PrintProfile(Bench& bench, const std::string& directory, std::FILE* out) 
 Status RunOne(const BenchDeclaration& declared, const BenchOptions& options, std::FILE* table,
               nlohmann::ordered_json* list) {
   const auto print = [&](const BenchFigure& figure, const std::string& remark) {
-    fmt::print(table, "{}\n", FigureTableLine(figure, declared.yardstick + remark));
+    fmt::print(table, "{}\n", FigureTableLine(figure, declared.yardstick + figure.remark + remark));
     list->push_back(FigureToJson(figure));
   };
   if (declared.count != nullptr) {

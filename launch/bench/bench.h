@@ -35,6 +35,12 @@ struct BenchPair {
   double yardstick = 0.0;
 };
 
+// Medians over samples of the system and of the yardstick, in seconds: of the clock, and of the
+// process on all CPUs. Two busy ends on two CPUs hide what either waits for.
+struct BenchTimes {
+  double wall = 0.0, cpu = 0.0, yardstick_wall = 0.0, yardstick_cpu = 0.0;
+};
+
 // The result of a bench, made of pairs.
 struct BenchFigure {
   std::string name;
@@ -44,6 +50,8 @@ struct BenchFigure {
   double ratio = 0.0;            // median of the pairs' ratios; not measured / yardstick
   double spread = 0.0;           // (largest - smallest) / median of the pairs' ratios
   std::optional<double> target;  // the least ratio
+  std::string remark = "";       // appended to the yardstick's words
+  std::optional<BenchTimes> times = {};
 
   // Whether the ratio reaches the target; nullopt without one.
   std::optional<bool> met() const;
@@ -98,9 +106,10 @@ Result<std::unique_ptr<Bench>> MakeOpenBench(Args&&... args) {
 
 struct BenchDeclaration {
   std::string name;
-  std::string what = {};  // its line in the list of benches: what is measured, and the yardstick
-  std::string time = {};  // on two cores: "5 s"
-  std::string unit = {};  // "rows/s"
+  std::string group = {};  // a name that stands for it, too, as "rows" for "bags"
+  std::string what = {};   // its line in the list of benches: what is measured, and the yardstick
+  std::string time = {};   // on two cores: "5 s"
+  std::string unit = {};   // "rows/s"
   std::string yardstick = {};  // in words, for the table
   std::optional<double> target = {};
   bool reads_trace = false;
@@ -131,11 +140,12 @@ Result<const BenchDeclaration*> BenchCommandOf(const CommandLine& command_line);
 inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 
 // Runs the named benches in that order and prints a line for each figure. "all" is all of them; a
-// name that is no bench's, such as "tier", stands for all whose names begin with "tier_". Without
-// names it prints a line for each bench and command. `json`: the value of --json
-// (launch/figures/json_output.h), for a list of
+// name that is no bench's, such as "tier", stands for all whose names begin with "tier_", and for
+// those of that group. Without names it prints a line for each bench and command. `json`: the value
+// of --json (launch/figures/json_output.h), for a list of
 //   {name, measured, unit, yardstick, ratio, spread, target, met}
-// of which the last two are null without a target. A missed target is no error. kUsage, and nothing
+// of which the last two are null without a target, and of timed figures also
+//   {wall, cpu, yardstick_wall, yardstick_cpu}. A missed target is no error. kUsage, and nothing
 // is run, for an unknown name. An error of a bench ends the run, and nothing is written; a bench
 // that is kUnavailable here is left out, and the reason printed.
 Status RunBench(const std::vector<std::string>& names, const std::string& json,

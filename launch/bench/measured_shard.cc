@@ -91,13 +91,14 @@ Result<Plan> MeasuredPlan(const EmbeddingTables& tables, uint32_t shards, bool p
 }
 
 Result<std::unique_ptr<ServedShard>> ServedShard::Start(MeasuredShard shard,
-                                                        const Security& security) {
+                                                        const Security& security,
+                                                        const std::string& listen) {
   std::unique_ptr<ServedShard> served(new ServedShard);
   served->address_ = shard.Address("");
   served->transport_ = MakeZeroMqTransport({.security = security});
   served->runner_ = std::make_unique<ShardRunner>(
       shard.name, std::move(shard.shard), std::move(shard.store), /*log=*/nullptr,
-      [transport = served->transport_.get()] { return transport->Listen("tcp://127.0.0.1:0"); },
+      [transport = served->transport_.get(), listen] { return transport->Listen(listen); },
       served->clock_);
   ASSIGN_OR_RETURN(served->address_.endpoint, served->runner_->Start());
   return served;

@@ -60,7 +60,9 @@ Result<Plan> MeasuredPlan(const EmbeddingTables& tables, uint32_t shards, bool p
 // Threads: made and destroyed by one; the shard's is inside.
 class ServedShard {
  public:
-  static Result<std::unique_ptr<ServedShard>> Start(MeasuredShard shard, const Security& security);
+  static Result<std::unique_ptr<ServedShard>> Start(
+      MeasuredShard shard, const Security& security,
+      const std::string& listen = "tcp://127.0.0.1:0");
 
   const ShardAddress& address() const { return address_; }
 

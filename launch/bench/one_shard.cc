@@ -24,8 +24,13 @@ constexpr const char* kShardName = "bench shard";
 // Phases of the client.
 constexpr PhaseLog::Phase kPull = 0, kPush = 1, kOther = 2;
 
-// A step's distinct rows, ascending, the more spread the fewer of the table they are.
-RowBatch MakeBatch(const OneShardOptions& options, uint64_t key) {
+Plan PlanOf(const OneShardOptions& options) {
+  return MakeRowWisePlan(MeasuredTables(1, options.table_rows, options.dim).physical, /*shards=*/1);
+}
+
+}  // namespace
+
+RowBatch SpreadBatch(const OneShardOptions& options, uint64_t key) {
   RowBatch batch{.table = TableId{0},
                  .dim = options.dim,
                  .rows = {},
@@ -38,7 +43,23 @@ RowBatch MakeBatch(const OneShardOptions& options, uint64_t key) {
   return batch;
 }
 
-}  // namespace
+Result<OneShardClient> OneShardClient::Make(const OneShardOptions& options,
+                                            const ShardAddress& address, const Security& security,
+                                            WorkerRank worker) {
+  OneShardClient made{
+      .transport = MakeZeroMqTransport({.security = security}), .dialer = {}, .client = {}};
+  ASSIGN_OR_RETURN(made.dialer, made.transport->MakeDialer(PeerIdOf(
+                                    {.job_id = MeasuredShard::kJobId, .worker = Raw(worker)})));
+  RETURN_IF_ERROR(made.dialer->Connect(address.endpoint).status());
+  // Rows alone bound a request: at dim 64 the usual bound of bytes would come first.
+  made.client = std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId,
+                                                           .worker = worker,
+                                                           .window = options.window,
+                                                           .max_part_rows = options.request_rows,
+                                                           .max_part_bytes = size_t{64} << 20},
+                                           PlanOf(options), std::vector<ShardAddress>{address});
+  return made;
+}
 
 OneShard::OneShard(const OneShardOptions& options)
     : options_(options),
@@ -47,7 +68,6 @@ OneShard::OneShard(const OneShardOptions& options)
                        {.name = "other"}}),
       security_{.kind = options.encrypts ? Security::Kind::kCurve : Security::Kind::kPlain,
                 .key = NewKey()},
-      worker_transport_(MakeZeroMqTransport({.security = security_})),
       batches_(options.steps) {}
 
 Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options,
@@ -56,29 +76,22 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
   CHECK(brings_batches || options.table_rows >= options.step_rows());
   std::unique_ptr<OneShard> one(new OneShard(options));
   const std::vector<TableSpec> tables = MeasuredTables(1, options.table_rows, options.dim).physical;
-  const Plan plan = MakeRowWisePlan(tables, /*shards=*/1);
 
   // A record is its weights and 16 bytes (sgd has no state).
   const uint64_t cache_rows = options.cache_rows == 0 ? options.table_rows : options.cache_rows;
   const ShardOptions shard_options{.name = kShardName,
+                                   .workers = options.workers,
                                    .cache_bytes = cache_rows * (options.dim * sizeof(float) + 16)};
   ASSIGN_OR_RETURN(MeasuredShard shard,
-                   MeasuredShard::Make(shard_options, tables, plan, std::move(store)));
-  ASSIGN_OR_RETURN(one->shard_, ServedShard::Start(std::move(shard), one->security_));
-  const ShardAddress& address = one->shard_->address();
-  ASSIGN_OR_RETURN(one->dialer_,
-                   one->worker_transport_->MakeDialer(PeerIdOf({.job_id = MeasuredShard::kJobId})));
-  RETURN_IF_ERROR(one->dialer_->Connect(address.endpoint).status());
-  // Rows alone bound a request: at dim 64 the usual bound of bytes would come first.
-  one->client_ = std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId,
-                                                            .window = options.window,
-                                                            .max_part_rows = options.request_rows,
-                                                            .max_part_bytes = size_t{64} << 20},
-                                            plan, std::vector<ShardAddress>{address});
+                   MeasuredShard::Make(shard_options, tables, PlanOf(options), std::move(store)));
+  ASSIGN_OR_RETURN(one->shard_,
+                   ServedShard::Start(std::move(shard), one->security_, options.listen));
+  ASSIGN_OR_RETURN(one->worker_,
+                   OneShardClient::Make(options, one->address(), one->security_, WorkerRank{0}));
 
   if (brings_batches) return one;
   for (size_t i = 0; i < one->batches_.size(); ++i) {
-    one->batches_[i].push_back(MakeBatch(options, /*key=*/i));
+    one->batches_[i].push_back(SpreadBatch(options, /*key=*/i));
   }
   for (size_t i = 0; i < one->batches_.size(); ++i) {
     RETURN_IF_ERROR(one->Run(Operation::kPull));  // From here on they are in the cache.
@@ -87,19 +100,19 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
 }
 
 Status OneShard::Pull(std::vector<RowBatch>* batches) {
-  client_->StartPull(step_, /*eval=*/false, batches);
-  return RunClient(*client_, *dialer_, clock_);
+  worker_.client->StartPull(step_, /*eval=*/false, batches);
+  return RunClient(*worker_.client, *worker_.dialer, clock_);
 }
 
 Status OneShard::PullAndPush(std::vector<RowBatch>* batches) {
   RETURN_IF_ERROR(Pull(batches));
-  client_->StartPush(step_++, kLearningRate, /*samples=*/1, batches);
-  return RunClient(*client_, *dialer_, clock_);
+  worker_.client->StartPush(step_++, kLearningRate, /*samples=*/1, batches);
+  return RunClient(*worker_.client, *worker_.dialer, clock_);
 }
 
 Status OneShard::Prefetch(uint64_t steps_ahead, const std::vector<RowBatch>& batches) {
-  client_->Prefetch(step_ + steps_ahead, batches);
-  return RunClient(*client_, *dialer_, clock_);
+  worker_.client->Prefetch(step_ + steps_ahead, batches);
+  return RunClient(*worker_.client, *worker_.dialer, clock_);
 }
 
 Status OneShard::Run(Operation operation) {
@@ -109,11 +122,12 @@ Status OneShard::Run(Operation operation) {
   phases_.End(kOther);
   phases_.set_step(runs_++);
   if (is_pull) {
-    client_->StartPull(step_, /*eval=*/false, &batches);
+    worker_.client->StartPull(step_, /*eval=*/false, &batches);
   } else {
-    client_->StartPush(step_++, kLearningRate, /*samples=*/1, &batches);
+    worker_.client->StartPush(step_++, kLearningRate, /*samples=*/1, &batches);
   }
-  const Status done = RunClient(*client_, *dialer_, clock_, is_pull ? pull_phases_ : push_phases_);
+  const Status done =
+      RunClient(*worker_.client, *worker_.dialer, clock_, is_pull ? pull_phases_ : push_phases_);
   phases_.End(is_pull ? kPull : kPush, options_.step_rows());
   return done;
 }
@@ -124,7 +138,8 @@ Status OneShard::BeginProfile() {
   push_phases_ = ClientPhases::Of("push", &phases_, &messages_);
   messages_.Clear();
   runs_ = 0;
-  RETURN_IF_ERROR(AskForProfiles(*client_, *dialer_, clock_, ProfileWish::kBegin).status());
+  RETURN_IF_ERROR(
+      AskForProfiles(*worker_.client, *worker_.dialer, clock_, ProfileWish::kBegin).status());
   phases_.Restart();
   return OkStatus();
 }
@@ -132,7 +147,7 @@ Status OneShard::BeginProfile() {
 Result<RunProfile> OneShard::TakeProfile() {
   phases_.End(kOther);
   ASSIGN_OR_RETURN(std::vector<ProfileReply> replies,
-                   AskForProfiles(*client_, *dialer_, clock_, ProfileWish::kTake));
+                   AskForProfiles(*worker_.client, *worker_.dialer, clock_, ProfileWish::kTake));
   const double rows = static_cast<double>(runs_ * options_.step_rows());
   RankProfile client{.name = "client",
                      .host = HostName(),
@@ -148,17 +163,17 @@ Result<RunProfile> OneShard::TakeProfile() {
 }
 
 Result<StatsReply> OneShard::Stats() {
-  client_->StartStats(step_);
-  RETURN_IF_ERROR(RunClient(*client_, *dialer_, clock_));
-  return client_->replies().stats[0];
+  worker_.client->StartStats(step_);
+  RETURN_IF_ERROR(RunClient(*worker_.client, *worker_.dialer, clock_));
+  return worker_.client->replies().stats[0];
 }
 
 Result<double> OneShard::RowsPerSecond(Operation operation, size_t steps) {
   ASSIGN_OR_RETURN(const StatsReply before, Stats());
   const Stopwatch stopwatch;
   for (size_t i = 0; i < steps; ++i) RETURN_IF_ERROR(Run(operation));
+  ASSIGN_OR_RETURN(const StatsReply after, Stats());  // Answered when all steps are applied.
   const double seconds = stopwatch.Seconds();
-  ASSIGN_OR_RETURN(const StatsReply after, Stats());
 
   const uint64_t rows = steps * options_.step_rows();
   const bool is_pull = operation == Operation::kPull;

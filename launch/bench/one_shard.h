@@ -30,15 +30,31 @@ struct OneShardOptions {
   uint64_t table_rows = 2'000'000;  // >= step_rows()
   uint32_t dim = 64;
   size_t request_rows = 20'000;
-  size_t step_requests = 20;  // full requests of a step
-  size_t steps = 2;           // different steps, used in turn
-  size_t window = 4;          // requests in flight
-  bool encrypts = false;      // as with --encrypt
+  size_t step_requests = 20;                 // full requests of a step
+  size_t steps = 2;                          // different steps, used in turn
+  size_t window = 4;                         // requests in flight
+  uint32_t workers = 1;                      // of the shard, the first of which is here
+  std::string listen = "tcp://127.0.0.1:0";  // or "ipc://..."
+  bool encrypts = false;                     // as with --encrypt
   // Rows that the cache holds; 0: all rows, as a direct array. Must be so large that no set gets
   // more rows of the steps than it has ways, or Start fails.
   uint64_t cache_rows = 0;
 
   size_t step_rows() const { return request_rows * step_requests; }
+};
+
+// A step's distinct rows, ascending, the more spread the fewer of the table they are, and
+// gradients. The same for the same key.
+RowBatch SpreadBatch(const OneShardOptions& options, uint64_t key);
+
+// A worker's client of a OneShard of these options.
+struct OneShardClient {
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<Dialer> dialer;
+  std::unique_ptr<PsClient> client;
+
+  static Result<OneShardClient> Make(const OneShardOptions& options, const ShardAddress& address,
+                                     const Security& security, WorkerRank worker);
 };
 
 class OneShard {
@@ -56,6 +72,12 @@ class OneShard {
   Result<double> PushedRowsPerSecond(size_t steps) {
     return RowsPerSecond(Operation::kPush, steps);
   }
+
+  // For a client of another worker.
+  const ShardAddress& address() const { return shard_->address(); }
+  const Security& security() const { return security_; }
+  // Bytes of all frames that the worker sent and received.
+  uint64_t moved_bytes() const { return worker_.client->moved_bytes().all; }
 
   // Pulls the rows of one batch of table 0, and, to change them, pushes its gradients.
   Status Pull(std::vector<RowBatch>* batches);
@@ -86,9 +108,7 @@ class OneShard {
   const Security security_;  // as a run has it
   // The worker leaves first, so that the shard has nothing left to send.
   std::unique_ptr<ServedShard> shard_;
-  std::unique_ptr<Transport> worker_transport_;
-  std::unique_ptr<Dialer> dialer_;
-  std::unique_ptr<PsClient> client_;
+  OneShardClient worker_;
   // The rows of several steps, in turn, so that rows have left the CPU's caches when they are used
   // again.
   std::vector<std::vector<RowBatch>> batches_;

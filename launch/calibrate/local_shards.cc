@@ -152,7 +152,7 @@ Result<ExchangeNs> LocalShards::Pull(std::vector<RowBatch>* rows, std::vector<Ba
   return Time([&] { client_->StartPull(step_, /*eval=*/false, rows, bags); });
 }
 
-Result<ExchangeNs> LocalShards::Push(const std::vector<RowBatch>* rows) {
+Result<ExchangeNs> LocalShards::Push(std::vector<RowBatch>* rows) {
   ASSIGN_OR_RETURN(const ExchangeNs ns, Time([&] {
                      client_->StartPush(step_, kLocalLearningRate, /*samples=*/1, rows);
                    }));
@@ -161,7 +161,7 @@ Result<ExchangeNs> LocalShards::Push(const std::vector<RowBatch>* rows) {
 }
 
 Status LocalShards::ApplyStep() {
-  const std::vector<RowBatch> nothing;
+  std::vector<RowBatch> nothing;
   second_->StartPush(step_++, kLocalLearningRate, /*samples=*/1, &nothing);
   RETURN_IF_ERROR(RunClient(*second_, *second_dialer_, clock_));
   client_->StartStats(step_);  // Answered when the step is applied.

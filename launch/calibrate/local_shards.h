@@ -64,7 +64,7 @@ class LocalShards {
   Result<ExchangeNs> Pull(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
   // Pushes the step's gradients: until the shards have them, and the worker their answers. Then has
   // the step applied, which is not counted.
-  Result<ExchangeNs> Push(const std::vector<RowBatch>* rows);
+  Result<ExchangeNs> Push(std::vector<RowBatch>* rows);
 
  private:
   LocalShards() = default;

@@ -107,12 +107,14 @@ void PrintOpening(const std::string& line) {
 
 // Collective; all workers return the same.
 Result<ShardLinks> MeetShards(const WorkerSetup& setup, const JobSpec& job) {
-  const RendezvousOptions rendezvous{.worker = setup.workers.rank(),
-                                     .session = setup.options.session,
-                                     .host = setup.options.host,
-                                     .deadline_ms = setup.settings.cluster.rendezvous_deadline_ms,
-                                     .stop = &setup.stop,
-                                     .tell = setup.options.prints ? PrintOpening : nullptr};
+  const RendezvousOptions rendezvous{
+      .worker = setup.workers.rank(),
+      .session = setup.options.session,
+      .host = setup.options.host,
+      .deadline_ms = setup.settings.cluster.rendezvous_deadline_ms,
+      .stop = &setup.stop,
+      .uses_local_sockets = setup.settings.cluster.bind_interface.empty(),
+      .tell = setup.options.prints ? PrintOpening : nullptr};
   Result<std::vector<ShardAddress>> met =
       MeetNodes(rendezvous, job, setup.options.nodes, setup.transport, setup.clock);
   // Where several nodes refuse, workers may have heard of different ones: one is named.

@@ -87,6 +87,7 @@ void RowCache::Resize(uint64_t capacity_rows,
   next.times_.GoOn(times_);
   for (Slot slot = 0; slot < this->capacity_rows(); ++slot) {
     if ((table_.flags(slot) & SlotWord::kOccupied) == 0) continue;
+    if (is_direct()) WriteLookups(slot);
     next.TakeOver(*this, slot, evict);
     records_.ReleaseBelow(slot);
   }
@@ -106,7 +107,7 @@ void RowCache::TakeOver(const RowCache& from, Slot slot,
   }
   const uint8_t lasting = is_direct() ? SlotWord::kOccupied | SlotWord::kDirty : 0xff;
   table_.flags(to) = from.table_.flags(slot) & lasting;
-  std::memcpy(record(to), from.record(slot), layout().bytes());
+  std::memcpy(records_.at(to), from.records_.at(slot), layout().bytes());
 }
 
 // False if the row itself was evicted.

@@ -118,8 +118,29 @@ class RowCache {
   using LaterUse = SlotTimes::LaterUse;
   std::optional<LaterUse> NoteNextUse(Slot slot, uint64_t step);
 
-  std::byte* record(Slot slot) { return records_.at(slot); }
-  const std::byte* record(Slot slot) const { return records_.at(slot); }
+  std::byte* record(Slot slot) {
+    if (is_direct()) WriteLookups(slot);
+    return records_.at(slot);
+  }
+
+  // The record for who reads its weights and state alone: the count of lookups in its trailer may
+  // be behind.
+  const std::byte* values(Slot slot) const { return records_.at(slot); }
+
+  // Counts lookups of the row. In a direct array the record is not written, as nothing reads its
+  // count before the record leaves the array: a few lookups wait beside the flags of the slot.
+  void CountLookups(Slot slot, uint32_t lookups) {
+    if (is_direct()) {
+      uint8_t& flags = table_.flags(slot);
+      const uint32_t sum = (flags >> SlotTable::kLookupsShift) + lookups;
+      if (lookups <= SlotTable::kMaxLookups && sum <= SlotTable::kMaxLookups) {
+        flags = static_cast<uint8_t>(flags + (lookups << SlotTable::kLookupsShift));
+        return;
+      }
+      WriteLookups(slot);
+    }
+    rowhouse::CountLookups(layout(), records_.at(slot), lookups);
+  }
 
   // Dirty: pushed since it was last written. A row that was only pulled is never dirty, so it is
   // never written to the store.
@@ -143,6 +164,14 @@ class RowCache {
   RowCache(RowCache&&) = default;
   RowCache& operator=(RowCache&&) = default;
 
+  // Of a direct array: adds the lookups that wait to the record.
+  void WriteLookups(Slot slot) {
+    uint8_t& flags = table_.flags(slot);
+    const uint32_t lookups = flags >> SlotTable::kLookupsShift;
+    if (lookups == 0) return;
+    rowhouse::CountLookups(layout(), records_.at(slot), lookups);
+    flags &= SlotWord::kOccupied | SlotWord::kDirty;
+  }
   SearchedCache searched() { return {.table = table_, .records = records_, .times = times_}; }
   CacheVictim RowIn(Slot slot) const;
   // Resize: takes a row over from another cache. If there is no slot, that row or one here is

@@ -204,7 +204,10 @@ class SlotTable {
   const SlotWord& word(CacheSlot slot) const {
     return groups_[slot / kTagsPerMatch].words[slot % kTagsPerMatch];
   }
-  // Those of the word; a direct array has kOccupied and kDirty only.
+  // Those of the word; a direct array has kOccupied and kDirty only, and above them the lookups
+  // that the record's trailer does not count yet.
+  static constexpr int kLookupsShift = 2;
+  static constexpr uint32_t kMaxLookups = 0xff >> kLookupsShift;
   uint8_t& flags(CacheSlot slot) { return is_direct_ ? direct_flags_[slot] : word(slot).flags; }
   uint8_t flags(CacheSlot slot) const {
     return is_direct_ ? direct_flags_[slot] : word(slot).flags;

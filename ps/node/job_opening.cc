@@ -235,12 +235,13 @@ Result<OpenedShards> JobOpening::Open() {
         std::move(rows[k].log), [&listener = shard_listener_, k] { return listener(k); }, clock_,
         CacheAccount{.ledger = ledger, .shard = k});
     ASSIGN_OR_RETURN(const std::string endpoint, runner->Start());
-    opened.runners.push_back(std::move(runner));
     opened.endpoints.push_back(
         {.shard = Raw(IdOf(k)),
          .endpoint = endpoint,
+         .local_endpoint = runner->local_endpoint(),
          .directory = directory,
          .rows_digest = job_.is_load && state.ok() ? state.value().rows_digest : ""});
+    opened.runners.push_back(std::move(runner));
   }
   return opened;
 }

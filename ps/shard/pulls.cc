@@ -192,11 +192,10 @@ void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBy
       }
       continue;
     }
-    std::byte* const record = slice.cache->record(where.slot);
-    ReadWeights(table.layout, record, {out, dim});
+    ReadWeights(table.layout, slice.cache->values(where.slot), {out, dim});
     if (eval) continue;
     slice.cache->Pin(where.slot, step);
-    CountLookups(table.layout, record, counts[i]);
+    slice.cache->CountLookups(where.slot, counts[i]);
     ++from_memory;
   }
   Count(table, {.from_memory = from_memory});

@@ -116,10 +116,10 @@ void Pushes::Forget(uint64_t step) {
   steps_.erase(of_step);
 }
 
-bool Pushes::IsNextComplete() const {
-  const auto step = steps_.find(state_.next_step);
-  return step != steps_.end() &&
-         std::ranges::all_of(step->second.workers, &WorkerPush::is_complete);
+bool Pushes::IsComplete(uint64_t step) const {
+  const auto pushed = steps_.find(step);
+  return pushed != steps_.end() &&
+         std::ranges::all_of(pushed->second.workers, &WorkerPush::is_complete);
 }
 
 uint64_t Pushes::RecordBytesOfNext() const {

@@ -56,8 +56,9 @@ class Pushes {
   // pushed gradients of other bags already; kResourceExhausted as RequestCharge.
   Status NotePulled(const Header& header, std::vector<PulledBags> bags);
 
-  // Whether the pushes of all workers for the next step are complete.
-  bool IsNextComplete() const;
+  // Whether the pushes of all workers for the step are complete.
+  bool IsComplete(uint64_t step) const;
+  bool IsNextComplete() const { return IsComplete(state_.next_step); }
   // Those of the next step. Requires that they are complete.
   const StepPushes& OfNext() const { return steps_.at(state_.next_step); }
   // At least the bytes of the records that they change. Requires the same.

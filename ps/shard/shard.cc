@@ -63,8 +63,10 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   saves_.Continue();
   if (state_.has_failed()) RefuseAll();
   NoteWaitForSave();
-  if (CanApplyStep() || (!serves_all && !state_.has_failed())) {
-    state_.out.Add(CallAgain{});
+  const bool has_work = CanApplyStep() || update_.has_rows_left() || !serves_all;
+  if (has_work && !state_.has_failed()) {
+    // Workers are not to be steps ahead.
+    state_.out.Add(CallAgain{.takes_messages = !pushes_.IsComplete(state_.next_step + 1)});
   } else {
     writer_.Flush();
     AskWakeUp();
@@ -133,7 +135,7 @@ Status Shard::Take(Request request, Message message) {
     }
     case MessageType::kPush: {
       ASSIGN_OR_RETURN(PushPart part, requests_.ReadPush(std::move(message)));
-      pushes_.Take(request, std::move(part), update_.is_reading());
+      pushes_.Take(request, std::move(part), update_.is_under_way());
       return OkStatus();
     }
     case MessageType::kPrefetch:
@@ -172,14 +174,14 @@ void Shard::TakePrefetch(Message message) {
 
 bool Shard::Advance() {
   if (controls_.is_saving() && !state_.has_failed()) controls_.ContinueSave();
-  if (state_.has_failed() || update_.is_reading() || !saves_.has_room()) return true;
+  if (state_.has_failed() || update_.is_under_way() || !saves_.has_room()) return true;
   const bool serves_all = pulls_.Serve();
   controls_.Serve();
   return serves_all;
 }
 
 bool Shard::IsStepDue() const {
-  return !state_.has_failed() && !update_.is_reading() && !controls_.is_saving() &&
+  return !state_.has_failed() && !update_.is_under_way() && !controls_.is_saving() &&
          pushes_.IsNextComplete();
 }
 
@@ -188,7 +190,7 @@ bool Shard::CanApplyStep() const {
 }
 
 bool Shard::WaitsForSave() const {
-  if (!saves_.is_under_way() || state_.has_failed() || update_.is_reading()) return false;
+  if (!saves_.is_under_way() || state_.has_failed() || update_.is_under_way()) return false;
   return (IsStepDue() && !CanApplyStep()) || (!saves_.has_room() && !pulls_.parked().empty());
 }
 
@@ -212,11 +214,15 @@ void Shard::NoteWaitForSave() {
 }
 
 void Shard::ApplyStep() {
-  if (!CanApplyStep()) return;
+  if (state_.has_failed() || !(update_.has_rows_left() || CanApplyStep())) return;
   preload_.Stop();
   state_.End(ShardPhase::kOther);
   const uint64_t rows_before = state_.counters.rows_updated;
-  update_.Apply(pushes_.OfNext());
+  if (update_.has_rows_left()) {
+    update_.GoOn();
+  } else {
+    update_.Apply(pushes_.OfNext());
+  }
   state_.End(ShardPhase::kUpdate, state_.counters.rows_updated - rows_before);
 }
 

@@ -84,6 +84,7 @@ void ShardRunner::Run(std::function<void(Result<std::string>)> started) {
     MutexLock lock(mutex_);
     waking_ = listener.value().get();
   }
+  local_endpoint_ = listener.value()->local_endpoint();
   started(listener.value()->endpoint());
   Serve(*listener.value());
   MutexLock lock(mutex_);
@@ -136,8 +137,9 @@ class ShardRunner::Loop {
         inquiry_.Answer(runner_.shard_->DescribeStanding(), runner_.shard_->WaitsNow());
       }
       constexpr TimeMs kMaxWaitMs = 1000;
-      const TimeMs wait = std::clamp<TimeMs>(wake_at_ - Now(), 0, kMaxWaitMs);
-      Result<std::optional<Incoming>> incoming = Receive(wait);
+      const TimeMs wait = calls_again_ ? 0 : std::clamp<TimeMs>(wake_at_ - Now(), 0, kMaxWaitMs);
+      Result<std::optional<Incoming>> incoming =
+          takes_messages_ ? Receive(wait) : std::optional<Incoming>();
       if (!incoming.ok()) {
         LOG(ERROR) << runner_.name_ << " stops serving: " << incoming.status().message();
         return;
@@ -155,6 +157,8 @@ class ShardRunner::Loop {
         wake_at_ = std::numeric_limits<TimeMs>::max();
         Handle(Tick{});
       }
+      // After a message, if one is there: a step may go on for long.
+      if (calls_again_) Handle(Continue{});
     }
   }
 
@@ -179,18 +183,15 @@ class ShardRunner::Loop {
 
   // What is ready is sent before the shard goes on with a step.
   void Handle(ShardEvent event) {
-    for (;;) {
-      std::vector<ShardAction> actions = runner_.shard_->Handle(std::move(event), Now());
-      End(ShardPhase::kOther);
-      const bool calls_again =
-          !actions.empty() && std::holds_alternative<CallAgain>(actions.back());
-      if (calls_again) actions.pop_back();
-      for (ShardAction& action : actions) {
-        CarryOut(action);
-        End(std::holds_alternative<SendFrames>(action) ? ShardPhase::kSocket : ShardPhase::kStore);
-      }
-      if (!calls_again) return;
-      event = Continue{};
+    std::vector<ShardAction> actions = runner_.shard_->Handle(std::move(event), Now());
+    End(ShardPhase::kOther);
+    const auto* const again = actions.empty() ? nullptr : std::get_if<CallAgain>(&actions.back());
+    calls_again_ = again != nullptr;
+    takes_messages_ = again == nullptr || again->takes_messages;
+    if (calls_again_) actions.pop_back();
+    for (ShardAction& action : actions) {
+      CarryOut(action);
+      End(std::holds_alternative<SendFrames>(action) ? ShardPhase::kSocket : ShardPhase::kStore);
     }
   }
 
@@ -252,6 +253,8 @@ class ShardRunner::Loop {
   Inquiry inquiry_;
   Listener& listener_;
   TimeMs wake_at_ = std::numeric_limits<TimeMs>::max();
+  bool calls_again_ = false;  // the shard waits for Continue
+  bool takes_messages_ = true;
   TimeNs ready_at_ = 0;  // when it last began to look for a message
   IoThread io_;
   IoThread save_io_;

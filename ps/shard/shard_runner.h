@@ -51,6 +51,8 @@ class ShardRunner {
 
   // Listens and serves. Returns the endpoint peers connect to.
   Result<std::string> Start();
+  // Once it has started: see Listener.
+  const std::string& local_endpoint() const { return local_endpoint_; }
 
   // Takes no more messages, finishes the store actions under way and joins. May be called twice.
   void Stop();
@@ -78,6 +80,7 @@ class ShardRunner {
   ShardPhases phases_;
   const CacheAccount account_;
 
+  std::string local_endpoint_;
   std::atomic<bool> is_stopping_ = false;
   std::atomic<TimeMs> heard_at_ = 0;
   Mutex mutex_;  // no other is taken while it is held

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "common/kernels/row_updates.h"
-#include "sharding/rows/record_update.h"
 
 namespace rowhouse {
 
 // ---- What was pushed --------------------------------------------------------------------------
 
 void TableTouches::Finish() {
-  rows_.reserve(touches_.size());
+  if (ascend_) return;
+  rows_.clear();
   first_.reserve(touches_.size() + 1);
   const auto by_row_then_worker = [](const Touch& a, const Touch& b) {
     return a.row != b.row ? a.row < b.row : a.worker < b.worker;
@@ -29,7 +29,7 @@ void TableTouches::Finish() {
 
 void TableTouches::Prefetch(size_t begin, size_t end, size_t dim) const {
   constexpr size_t kFloatsOfLine = 64 / sizeof(float);
-  for (size_t i = first_[begin]; i < first_[end]; ++i) {
+  for (size_t i = FirstOf(begin); i < FirstOf(end); ++i) {
     for (size_t at = 0; at < dim; at += kFloatsOfLine) {
       __builtin_prefetch(touches_[i].gradient + at);
     }
@@ -117,68 +117,88 @@ std::vector<TableTouches> TouchesOf(const StepPushes& pushes, const LocalTables&
 
 void StepUpdate::Apply(const StepPushes& pushes) {
   context_ = {.step = state_.next_step, .learning_rate = pushes.learning_rate()};
-  std::vector<std::map<uint32_t, RowGradients>> of_bags;  // by worker
-  const std::vector<TableTouches> touches = TouchesOf(pushes, rooms_.tables, &of_bags);
+  work_.emplace();
+  work_->touches = TouchesOf(pushes, rooms_.tables, &work_->of_bags);
   if (PhaseLog* const fine = state_.fine_phases()) fine->End(state_.phases->update_merge);
-  MissesBySlice stored, never_written;
+  GoOn();
+}
+
+void StepUpdate::GoOn() {
+  constexpr size_t kRowsAtOnce = 8192;
   TurnTimer turns(state_.fine_phases());
-  uint64_t rows = 0;
-  for (size_t t = 0; t < touches.size(); ++t) {
-    UpdateTable(rooms_.tables[t], touches[t], &stored, &never_written, &turns);
-    rows += touches[t].rows().size();
+  size_t rows = 0;
+  while (work_->table < work_->touches.size() && rows < kRowsAtOnce) {
+    const TableTouches& touches = work_->touches[work_->table];
+    const size_t begin = work_->row, all = touches.rows().size();
+    const size_t end = std::min(all, begin + kRowsAtOnce - rows);
+    UpdateRows(rooms_.tables[work_->table], touches, begin, end, &turns);
+    rows += end - begin;
+    work_->row = end < all ? end : 0;
+    if (end == all) ++work_->table;
   }
   if (PhaseLog* const fine = state_.fine_phases()) {
     fine->EndTwo(state_.phases->update_lookup, state_.phases->update_rows, turns.share_of_first(),
                  rows);
   }
-  for (const auto& [number, of_slice] : never_written) {
+  if (work_->table == work_->touches.size()) EndWork(*std::exchange(work_, std::nullopt));
+}
+
+void StepUpdate::EndWork(Work work) {
+  for (const auto& [number, of_slice] : work.never_written) {
     StoreRead read = of_slice.Read();
     MarkAllMissing(read);
     if (const Status status = UpdateMisses(of_slice, read); !status.ok()) {
       return state_.Fail(status);
     }
   }
-  if (stored.empty()) return done_();
-  ReadMisses(std::move(stored));
+  if (work.stored.empty()) return done_();
+  ReadMisses(std::move(work.stored));
 }
 
-void StepUpdate::UpdateTable(LocalTable& table, const TableTouches& touches, MissesBySlice* stored,
-                             MissesBySlice* never_written, TurnTimer* turns) {
+void StepUpdate::UpdateRows(LocalTable& table, const TableTouches& touches, size_t begin,
+                            size_t end, TurnTimer* turns) {
   const size_t dim = table.layout.dim;
-  std::vector<float> sum(dim);
+  const std::span<const RowId> rows = touches.rows().subspan(begin, end - begin);
+  std::vector<float> sums(RowCache::kTogether * dim);
+  std::vector<RecordUpdate> updates;
   MarkedRows& marked = rooms_.writer.marked();
-  FindAhead ahead(table, touches.rows(), /*claims=*/false,
-                  [&](size_t begin, size_t end) { touches.Prefetch(begin, end, dim); });
+  FindAhead ahead(table, rows, /*claims=*/false, [&](size_t first, size_t last) {
+    touches.Prefetch(begin + first, begin + last, dim);
+  });
   std::span<const FoundRow> found;
-  for (size_t r = 0; r < touches.rows().size(); ++r) {
-    if (r % RowCache::kTogether == 0) {
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const size_t at = r % RowCache::kTogether;
+    if (at == 0) {
       turns->BeginFirst();
       found = ahead.Next();
       turns->EndFirst();
     }
-    const FoundRow& where = found[r % RowCache::kTogether];
-    const RowId row = touches.rows()[r];
-    const std::span<const float> gradient = SumOf(table, touches.Of(r), sum);
+    const FoundRow& where = found[at];
+    const std::span<const float> gradient =
+        SumOf(table, touches.Of(begin + r), std::span(sums).subspan(at * dim, dim));
     LocalSlice& slice = *where.slice;
     if (where.slot == RowCache::kNone) {
-      MissesBySlice& misses = slice.MayBeStored(where.position) ? *stored : *never_written;
+      MissesBySlice& misses =
+          slice.MayBeStored(where.position) ? work_->stored : work_->never_written;
       SliceMisses& of_slice = misses[slice.number];
       of_slice.slice = &slice;
-      of_slice.misses.push_back({row, {gradient.begin(), gradient.end()}});
-      continue;
+      of_slice.misses.push_back({rows[r], {gradient.begin(), gradient.end()}});
+    } else {
+      std::byte* const record = slice.cache->record(where.slot);
+      marked.BeforeUpdate(slice, rows[r], where.slot, record);
+      slice.cache->set_dirty(where.slot);
+      updates.push_back({.row = rows[r], .gradient = gradient.data(), .record = record});
     }
-    std::byte* const record = slice.cache->record(where.slot);
-    marked.BeforeUpdate(slice, row, where.slot, record);
-    Update(table, row, gradient, record);
-    slice.cache->set_dirty(where.slot);
+    if (at + 1 < found.size()) continue;
+    Update(table, updates);
+    updates.clear();
   }
 }
 
-void StepUpdate::Update(LocalTable& table, RowId row, std::span<const float> gradient,
-                        std::byte* record) {
-  UpdateRecord(table.spec, *table.optimizer, table.layout, {row, table.first_column}, context_.step,
-               context_.learning_rate, gradient, record);
-  ++state_.counters.rows_updated;
+void StepUpdate::Update(const LocalTable& table, std::span<const RecordUpdate> rows) {
+  UpdateRecords(table.spec, *table.optimizer, table.layout, table.first_column, context_.step,
+                context_.learning_rate, rows);
+  state_.counters.rows_updated += rows.size();
 }
 
 // ---- Rows that were not in the cache ------------------------------------------------------------
@@ -225,11 +245,11 @@ Status StepUpdate::UpdateMisses(const SliceMisses& of_slice, StoreRead& read) {
     const RowCache::Slot slot = slice.cache->Find(miss.row);
     std::byte* const cached = slot == RowCache::kNone ? record : slice.cache->record(slot);
     rooms_.writer.marked().BeforeUpdate(slice, miss.row, slot, cached);
+    const RecordUpdate update{.row = miss.row, .gradient = miss.gradient.data(), .record = cached};
+    Update(table, {&update, 1});
     if (slot != RowCache::kNone) {
-      Update(table, miss.row, miss.gradient, cached);
       slice.cache->set_dirty(slot);
     } else {
-      Update(table, miss.row, miss.gradient, record);
       if (!rooms_.admission.Admit(slice, miss.row, record, {.is_dirty = true})) {
         rooms_.writer.Queue(slice, miss.row, record);
       }

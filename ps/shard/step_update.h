@@ -1,14 +1,16 @@
 // StepUpdate: applies the pushes of one step: gradients of a row are summed in worker-rank order,
 // starting from the first worker that has the row, and the row's optimizer runs once on the sum.
 //
-// Rows that are in no cache and may be stored are read first; the step ends when they were.
-// Threads: the shard's thread only.
+// Some thousands of rows at a time, so that messages are taken meanwhile: a large step takes tens
+// of milliseconds. Rows that are in no cache and may be stored are read first; the step ends when
+// they were. Threads: the shard's thread only.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,7 +20,7 @@
 #include "ps/shard/shard_state.h"
 #include "ps/shard/store_reader.h"
 #include "ps/shard/store_writer.h"
-#include "sharding/rows/optimizer.h"
+#include "sharding/rows/record_update.h"
 
 namespace rowhouse {
 
@@ -33,23 +35,34 @@ struct Touch {
 // All that was pushed to one table in a step, by row and then by worker.
 class TableTouches {
  public:
-  void Reserve(size_t touches) { touches_.reserve(touches); }
-  void Add(const Touch& touch) { touches_.push_back(touch); }
+  void Reserve(size_t touches) {
+    touches_.reserve(touches);
+    rows_.reserve(touches);
+  }
+  void Add(const Touch& touch) {
+    ascend_ = ascend_ && (rows_.empty() || rows_.back() < touch.row);
+    if (ascend_) rows_.push_back(touch.row);
+    touches_.push_back(touch);
+  }
   // Sorts the touches; to be called once all are added. The touches of a row by one worker stay in
   // the order in which they were added.
   void Finish();
 
   std::span<const RowId> rows() const { return rows_; }  // distinct, ascending
   std::span<const Touch> Of(size_t row) const {
-    return std::span(touches_).subspan(first_[row], first_[row + 1] - first_[row]);
+    const size_t first = FirstOf(row);
+    return std::span(touches_).subspan(first, FirstOf(row + 1) - first);
   }
   // Asks for the memory of the gradients of rows [begin, end).
   void Prefetch(size_t begin, size_t end, size_t dim) const;
 
  private:
+  size_t FirstOf(size_t row) const { return ascend_ ? row : first_[row]; }
+
   std::vector<Touch> touches_;
   std::vector<RowId> rows_;
-  std::vector<size_t> first_;  // index of each row's first touch, and one past the end
+  bool ascend_ = true;         // each touch is of a later row than the one before, as of one worker
+  std::vector<size_t> first_;  // else: index of each row's first touch, and one past the end
 };
 
 // The gradient that a row's optimizer gets: the sum of its touches; with scale_grad_by_freq
@@ -66,14 +79,19 @@ class StepUpdate {
     StoreWriter& writer;
     CacheAdmission& admission;
   };
-  // `done`: called when all rows of a step are updated; may be inside Apply.
+  // `done`: called when all rows of a step are updated; may be inside Apply and GoOn.
   StepUpdate(ShardState& state, const Rooms& rooms, std::function<void()> done)
       : state_(state), rooms_(rooms), done_(std::move(done)) {}
 
-  // Applies the next step. `pushes` may go when this returns.
+  // Begins to apply the next step. `pushes` stay until it is done.
   void Apply(const StepPushes& pushes);
+  // Goes on with it. Requires has_rows_left().
+  void GoOn();
+  bool has_rows_left() const { return work_.has_value(); }
   // Whether the step waits for rows from the store.
   bool is_reading() const { return is_reading_; }
+  // Whether a step has begun and is not done.
+  bool is_under_way() const { return has_rows_left() || is_reading_; }
 
  private:
   // A touched row that is not in its cache.
@@ -89,9 +107,19 @@ class StepUpdate {
   };
   using MissesBySlice = std::map<uint32_t, SliceMisses>;  // by number of the slice
 
-  void UpdateTable(LocalTable& table, const TableTouches& touches, MissesBySlice* stored,
-                   MissesBySlice* never_written, TurnTimer* turns);
-  void Update(LocalTable& table, RowId row, std::span<const float> gradient, std::byte* record);
+  // A step that has begun. The rows before `row` of table `table`, and of tables before, are
+  // updated or missed.
+  struct Work {
+    std::vector<std::map<uint32_t, RowGradients>> of_bags;  // by worker
+    std::vector<TableTouches> touches;                      // by table
+    size_t table = 0, row = 0;
+    MissesBySlice stored = {}, never_written = {};
+  };
+
+  void UpdateRows(LocalTable& table, const TableTouches& touches, size_t begin, size_t end,
+                  TurnTimer* turns);
+  void EndWork(Work work);
+  void Update(const LocalTable& table, std::span<const RecordUpdate> rows);
   Status UpdateMisses(const SliceMisses& of_slice, StoreRead& read);
   void ReadMisses(MissesBySlice misses);
   void Finish(std::vector<StoreRead> reads);
@@ -100,6 +128,7 @@ class StepUpdate {
   const Rooms rooms_;
   const std::function<void()> done_;
   StepContext context_;
+  std::optional<Work> work_;
   bool is_reading_ = false;
   std::vector<SliceMisses> reading_;  // in the order of the reads
 };

@@ -31,6 +31,14 @@ struct StepContext {
   uint64_t missed_steps = 0;
 };
 
+// A row of ApplyAll, as Apply's arguments.
+struct UpdatedRow {
+  const float* gradient = nullptr;
+  float* weights = nullptr;
+  float* state = nullptr;
+  uint64_t missed_steps = 0;
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -46,6 +54,27 @@ class Optimizer {
   // and step, also if the gradient is zero. gradient.size() == weights.size() == dim.
   virtual void Apply(const StepContext& step, std::span<const float> gradient,
                      std::span<float> weights, std::span<float> state) const = 0;
+
+  // Apply for each of `rows`, which are distinct and `dim` wide; step.missed_steps counts nothing.
+  virtual void ApplyAll(const StepContext& step, size_t dim,
+                        std::span<const UpdatedRow> rows) const = 0;
+};
+
+// What a member derives from: ApplyAll without a virtual call for each row.
+template <typename Member>
+class OptimizerMember : public Optimizer {
+ public:
+  void ApplyAll(const StepContext& step, size_t dim,
+                std::span<const UpdatedRow> rows) const override {
+    const auto& member = static_cast<const Member&>(*this);
+    const size_t state_floats = member.Member::state_floats(dim);
+    StepContext context = step;
+    for (const UpdatedRow& row : rows) {
+      context.missed_steps = row.missed_steps;
+      member.Member::Apply(context, {row.gradient, dim}, {row.weights, dim},
+                           {row.state, state_floats});
+    }
+  }
 };
 
 Registry<Optimizer, OptimizerOptions>& Optimizers();

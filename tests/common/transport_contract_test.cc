@@ -1,10 +1,12 @@
-// What every transport promises: TCP by ZeroMQ and queues between threads alike. What goes out is
-// told apart by its text; waits end when something arrives, and a test that fails ends in seconds.
+// What every transport promises: TCP and Unix sockets by ZeroMQ and queues between threads alike.
+// What goes out is told apart by its text; waits end when something arrives, and a test that fails
+// ends in seconds.
 #include <chrono>
 #include <functional>
 #include <numeric>
 #include <thread>
 
+#include "common/transport/local_socket.h"
 #include "common/transport/zeromq.h"
 #include "tests/testing/inproc_transport.h"
 #include "tests/testing/text_frames.h"
@@ -420,6 +422,7 @@ TEST_P(TransportContract, ListenersAndDialersMayOutliveTheTransport) {
 }
 
 std::string TcpAddress(size_t /*number*/) { return "tcp://127.0.0.1:0"; }
+std::string LocalAddress(size_t /*number*/) { return NewLocalEndpoint(); }
 std::string InprocAddress(size_t number) { return fmt::format("inproc://{}", number); }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -427,6 +430,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Kind{"ZeroMqOpen", &TcpAddress, &MakeZeroMq<Security::Kind::kOpen>},
                     Kind{"ZeroMqPlain", &TcpAddress, &MakeZeroMq<Security::Kind::kPlain>},
                     Kind{"ZeroMqCurve", &TcpAddress, &MakeZeroMq<Security::Kind::kCurve>},
+                    Kind{"ZeroMqLocal", &LocalAddress, &MakeZeroMq<Security::Kind::kPlain>},
                     Kind{"Inproc", &InprocAddress, &MakeInprocTransport}),
     [](const auto& test) { return test.param.name; });
 

@@ -9,7 +9,7 @@ namespace {
 const DeclaredOption kDeadZone = DeclaredOption::Float(
     "dead_zone", 0.0f, 0.0f, 100.0f, "gradients up to it leave a weight where it is");
 
-class Sign final : public Optimizer {
+class Sign final : public OptimizerMember<Sign> {
  public:
   static constexpr std::span<const OptimizerOptionMember> kTakes = {};
   explicit Sign(const OptimizerOptions& options) : dead_zone_(kDeadZone.FloatIn(options.own)) {}

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
+#include "common/transport/local_socket.h"
 #include "launch/bench/one_shard.h"
 #include "launch/bench/raw_exchange.h"
+#include "launch/bench_rows/bare_shard.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -220,6 +222,40 @@ TEST(BenchTest, AFailureNamesItsBenchAndWritesNothing) {
   EXPECT_EQ(status.code(), StatusCode::kIoError);
   EXPECT_EQ(status.message(), "bench failing_in_test: it broke");
   EXPECT_EQ(ReadFile(dir / "bench.json").status().code(), StatusCode::kNotFound);
+}
+
+TEST(BenchTest, RowsStandsForAllFiguresOfRows) {
+  size_t rows = 0;
+  for (const auto& [name, bench] : Benches()) {
+    if (name.starts_with("rows_")) ++rows;
+  }
+  EXPECT_GE(rows, 5u);
+  EXPECT_EQ(Benches().at("bags").group, "rows");
+}
+
+TEST(BenchTest, ABareShardMovesTheBytesOfARealOneAndUpdatesItsRows) {
+  OneShardOptions options{
+      .table_rows = 1000, .dim = 8, .request_rows = 50, .step_requests = 6, .steps = 1};
+  for (const std::string& listen : {options.listen, NewLocalEndpoint()}) {
+    options.listen = listen;
+    const auto bare = BareShard::Start(options);
+    ASSERT_OK(bare);
+    options.listen = "tcp://127.0.0.1:0";
+    const auto shard = OneShard::Start(options);
+    ASSERT_OK(shard);
+    std::vector<RowBatch> batch = {SpreadBatch(options, /*key=*/0)};
+    uint64_t before = shard.value()->moved_bytes();
+    ASSERT_OK(shard.value()->Pull(&batch));
+    ASSERT_OK(bare.value()->Pull());
+    EXPECT_EQ(bare.value()->moved_bytes(), shard.value()->moved_bytes() - before);
+    before += 2 * bare.value()->moved_bytes();  // It pulls again.
+    ASSERT_OK(shard.value()->PullAndPush(&batch));
+    const uint64_t pulled = bare.value()->moved_bytes();
+    ASSERT_OK(bare.value()->Push());
+    EXPECT_EQ(bare.value()->moved_bytes() - pulled, shard.value()->moved_bytes() - before);
+    const float* const row = bare.value()->row(batch[0].rows[7]);
+    EXPECT_EQ(row[3], 0.25f - 0.01f * 0.5f);
+  }
 }
 
 TEST(BenchTest, OneShardServesExactlyTheRowsThatAreCounted) {

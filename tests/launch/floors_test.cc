@@ -77,6 +77,7 @@ const std::vector<std::string> kRooms = {
     // Linked into rowhouse-lab alone.
     "launch/bench",
     "launch/calibrate",
+    "launch/bench_rows",
     "launch/regimes",
     "launch/lab",
     "launch/accountability",

@@ -34,6 +34,39 @@ TEST(RowCache, ASliceThatFitsIsADirectArrayThatNeverEvicts) {
   }
 }
 
+TEST(RowCache, LookupsAreInTheTrailerOfARecordThatIsReadOrLeavesTheArray) {
+  RowCache cache(Options(8, 8, 2));
+  CacheVictim victim;
+  const auto claim = [&](uint64_t row) {
+    const RowCache::Slot slot = cache.Claim(RowId{row}, 0, &victim);
+    kRowCacheLayout.set_trailer(cache.record(slot), {.lsn = 5});
+    return slot;
+  };
+  const RowCache::Slot few = claim(100), many = claim(101), moved = claim(102);
+  const auto trailer = [&](RowCache::Slot slot) {
+    return kRowCacheLayout.trailer(cache.record(slot));
+  };
+  cache.set_dirty(few);
+  for (int i = 0; i < 3; ++i) cache.CountLookups(few, 7);
+  EXPECT_TRUE(cache.is_dirty(few));
+  EXPECT_EQ(trailer(few).frequency, 21u);
+  EXPECT_EQ(trailer(few).frequency, 21u) << "counted once";
+  EXPECT_EQ(trailer(few).lsn, 5u);
+  EXPECT_TRUE(cache.is_dirty(few));
+  for (int i = 0; i < 100; ++i) cache.CountLookups(many, 3);
+  cache.CountLookups(many, UINT32_MAX - 1000);
+  EXPECT_EQ(trailer(many).frequency, UINT32_MAX - 700);
+  EXPECT_NE(cache.Find(RowId{101}), RowCache::kNone);
+  cache.CountLookups(moved, 4);
+  cache.Resize(3, [](const CacheVictim&) {});
+  EXPECT_FALSE(cache.is_direct());
+  const RowCache::Slot to = cache.Find(RowId{102});
+  ASSERT_NE(to, RowCache::kNone);
+  EXPECT_EQ(trailer(to).frequency, 4u);
+  cache.CountLookups(to, 2);
+  EXPECT_EQ(trailer(to).frequency, 6u);
+}
+
 TEST(RowCache, SetsTimesWaysIsAtMostTheCapacity) {
   EXPECT_EQ(RowCache(Options(1000, 10, 4)).capacity_rows(), 9u) << "3 sets of 3, not 2 of 4";
   EXPECT_EQ(RowCache(Options(1000, 31, 16)).capacity_rows(), 30u) << "2 of 15, not 1 of 16";

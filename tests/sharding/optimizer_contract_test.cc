@@ -68,6 +68,37 @@ TEST_P(OptimizerContract, TheSameInputGivesTheSameBits) {
   EXPECT_EQ(states[0], states[1]);
 }
 
+TEST_P(OptimizerContract, ManyRowsAtOnceAreUpdatedAsOneAfterTheOther) {
+  constexpr size_t kDim = 33, kUpdates = 5;
+  const auto optimizer = Make();
+  std::vector<Row> gradients, weights[2], states[2];
+  for (size_t i = 0; i < kUpdates; ++i) {
+    gradients.push_back(Random(kDim));
+    Row state(optimizer->state_floats(kDim));
+    optimizer->InitState(state);
+    const Row first = Random(kDim);
+    for (const int way : {0, 1}) {
+      weights[way].push_back(first);
+      states[way].push_back(state);
+    }
+  }
+  for (uint64_t step = 0; step < 6; step += 2) {
+    StepContext context{.step = step, .learning_rate = 0.1f};
+    std::vector<UpdatedRow> rows;
+    for (size_t i = 0; i < kUpdates; ++i) {
+      context.missed_steps = step == 0 ? 0 : i % 3;
+      optimizer->Apply(context, gradients[i], weights[0][i], states[0][i]);
+      rows.push_back({.gradient = gradients[i].data(),
+                      .weights = weights[1][i].data(),
+                      .state = states[1][i].data(),
+                      .missed_steps = context.missed_steps});
+    }
+    optimizer->ApplyAll({.step = step, .learning_rate = 0.1f}, kDim, rows);
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+  EXPECT_EQ(states[0], states[1]);
+}
+
 TEST_P(OptimizerContract, WeightsMoveAgainstTheGradientAndNotAtRateZero) {
   const auto optimizer = Make();
   Row gradient = Random(20);

@@ -184,7 +184,9 @@ class InprocDialer final : public Dialer {
     if (mailbox.IsFull(line.lane, hub_->peer_queue_messages)) {
       return QueueFull(line.endpoint, hub_->peer_queue_messages);
     }
-    mailbox.Put(line.lane, {.peer = line.identity, .listener = 0, .frames = std::move(frames)});
+    Frames copies;  // What is sent may lend the sender's memory.
+    for (const Frame& frame : frames) copies.push_back(Frame::CopyOf(frame.bytes()));
+    mailbox.Put(line.lane, {.peer = line.identity, .listener = 0, .frames = std::move(copies)});
     return OkStatus();
   }
 

@@ -130,7 +130,7 @@ void SimNetwork::Send(Route route, Frames frames) {
       Arrive(route, std::move(*again));
     });
   }
-  connection.on_their_way.push_back(std::move(frames));
+  connection.on_their_way.push_back(CopyOf(frames));  // It may lend the sender's memory.
   // Whichever of a connection's events comes first delivers what was sent first.
   scheduler_.After(arrives_in, [this, route, &connection] {
     Frames first = std::move(connection.on_their_way.front());

@@ -108,6 +108,31 @@ TEST_F(PsClientTest, APullFetchesEveryRowPartByPart) {
   }
 }
 
+TEST_F(PsClientTest, MessagesOfAPushLendTheGradientsAndKeepThemIfItFails) {
+  std::vector<RowBatch> rows = AllRows();
+  client_.StartPush(5, 0.5f, 4, &rows);
+  std::vector<Message> messages = TakeMessages();
+  const float* const first = rows[0].gradients.data();
+  const float* const lent = std::as_const(messages[0].payload[1]).As<float>().data();
+  EXPECT_GE(lent, first);
+  EXPECT_LT(lent, first + rows[0].gradients.size());
+  client_.OnReceiveError(MakeStatus(StatusCode::kUnavailable, "gone"));
+  client_.KeepLentGradients();
+  EXPECT_TRUE(rows[0].gradients.empty());
+  rows.clear();
+  EXPECT_EQ(lent[0], static_cast<float>(messages[0].payload[0].As<uint64_t>()[0]) + 0.5f);
+}
+
+TEST_F(PsClientTest, AnsweredPushesLeaveTheGradientsToTheirOwner) {
+  std::vector<RowBatch> rows = AllRows();
+  client_.StartPush(5, 0.5f, 4, &rows);
+  while (client_.busy()) {
+    for (const Message& message : TakeMessages()) Answer(message);
+  }
+  client_.KeepLentGradients();
+  EXPECT_EQ(rows[0].gradients.size(), kPsClientRows * 2);
+}
+
 TEST_F(PsClientTest, APushAndTheNextPullHaveAWindowEach) {
   std::vector<RowBatch> pushed = AllRows(), pulled = AllRows();
   client_.StartPush(5, 0.5f, 4, &pushed);

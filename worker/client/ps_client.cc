@@ -50,7 +50,7 @@ void PsClient::StartPull(uint64_t step, bool eval, std::vector<RowBatch>* rows,
 }
 
 void PsClient::StartPush(uint64_t step, float learning_rate, uint64_t samples,
-                         const std::vector<RowBatch>* rows) {
+                         std::vector<RowBatch>* rows) {
   if (!Begin(&push_)) return;
   const PushOptions options{
       .learning_rate = learning_rate, .samples = samples, .sends_counts = options_.push_counts};
@@ -222,14 +222,19 @@ Status SendOutgoing(PsClient& client, Dialer& dialer, const Clock& clock,
       const TimeNs now = phases.log->Now();
       phases.messages->OnRequest("", outgoing.frames, now, now);
     }
-    RETURN_IF_ERROR(dialer.Send(outgoing.shard, std::move(outgoing.frames))
-                        .Annotate(client.shards()[outgoing.shard].name));
+    const Status sent = dialer.Send(outgoing.shard, std::move(outgoing.frames));
+    if (sent.ok()) continue;
+    client.KeepLentGradients();
+    return sent.Annotate(client.shards()[outgoing.shard].name);
   }
   if (!messages.empty()) phases.End(phases.send);
   return OkStatus();
 }
 
-Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const ClientPhases& phases) {
+namespace {
+
+Status DriveClient(PsClient& client, Dialer& dialer, const Clock& clock,
+                   const ClientPhases& phases) {
   constexpr TimeMs kMaxWaitMs = 1000;
   for (;;) {
     if (Inquiry::OfThisThread().IsAsked()) {
@@ -259,6 +264,14 @@ Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const Cli
     client.OnTick(clock.NowMs());
     phases.End(phases.decode);
   }
+}
+
+}  // namespace
+
+Status RunClient(PsClient& client, Dialer& dialer, const Clock& clock, const ClientPhases& phases) {
+  const Status done = DriveClient(client, dialer, clock, phases);
+  if (!done.ok()) client.KeepLentGradients();
+  return done;
 }
 
 }  // namespace rowhouse

@@ -88,8 +88,12 @@ class PsClient {
   // sent a push; it may be empty. `rows` and the bags stay where they are until is_push_busy() is
   // false; a pull that is started before that must be given other batches. Requires that the last
   // pull has ended, and that no push is under way.
-  void StartPush(uint64_t step, float learning_rate, uint64_t samples,
-                 const std::vector<RowBatch>* rows);
+  void StartPush(uint64_t step, float learning_rate, uint64_t samples, std::vector<RowBatch>* rows);
+  // To be called after a failure: messages of the push under way, if any, may still lend the
+  // gradients, which are taken from the batches so that these may go.
+  void KeepLentGradients() {
+    if (push_.busy()) push_frames_.KeepLent();
+  }
 
   // Tells the shards which rows a coming step will pull: they may read them ahead. Nobody answers.
   void Prefetch(uint64_t step, const std::vector<RowBatch>& rows);

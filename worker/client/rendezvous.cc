@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/transport/local_socket.h"
 #include "common/transport/peer_name.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
@@ -158,7 +159,8 @@ Status CheckNoError(const Message& message) {
 }
 
 Status TakeShards(const HelloReply& reply, size_t n, uint64_t incarnation, const JobSpec& job,
-                  const NodeAddress& node, std::vector<ShardAddress>* shards) {
+                  const NodeAddress& node, bool uses_local_sockets,
+                  std::vector<ShardAddress>* shards) {
   if (reply.shards.size() != job.shards_per_node) {
     return CorruptionError("answered with {} shards, not {}", reply.shards.size(),
                            job.shards_per_node);
@@ -168,8 +170,9 @@ Status TakeShards(const HelloReply& reply, size_t n, uint64_t incarnation, const
       return CorruptionError("answered with shard {}, which is another node's", shard.shard);
     }
     const std::string endpoint = ReachableEndpoint(shard.endpoint, node.endpoint);
+    const bool is_local = uses_local_sockets && IsOfThisHost(shard.local_endpoint);
     (*shards)[shard.shard] = {
-        .endpoint = endpoint,
+        .endpoint = is_local ? shard.local_endpoint : endpoint,
         .name = fmt::format("shard {} of {} at {}", shard.shard, node.name, endpoint),
         .incarnation = incarnation,
         .host = reply.host,
@@ -206,7 +209,8 @@ Result<std::vector<ShardAddress>> MeetNodes(const RendezvousOptions& options, co
       return moves ? Heard::kMoves : Heard::kStandsStill;
     }
     opening.NoteOpen(n);
-    RETURN_IF_ERROR(TakeShards(reply, n, message.header.incarnation, job, nodes[n], &shards));
+    RETURN_IF_ERROR(TakeShards(reply, n, message.header.incarnation, job, nodes[n],
+                               options.uses_local_sockets, &shards));
     return Heard::kAnswer;
   };
   std::vector<std::string> names;

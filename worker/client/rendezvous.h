@@ -33,6 +33,8 @@ struct RendezvousOptions {
   uint32_t deadline_ms = 60000;
   const std::atomic<bool>* stop =
       nullptr;  // once true, the call ends with kUnavailable; null: none
+  // Whether shards of this host are reached by their Unix sockets. All others are by TCP.
+  bool uses_local_sockets = true;
   // Called with a line for people, every ten seconds, while nodes open their rows; null: none.
   std::function<void(const std::string& line)> tell = nullptr;
 };

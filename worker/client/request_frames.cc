@@ -47,11 +47,11 @@ Status PullFrames::TakeReply(const MessagePart& part, const Message& message) {
 }
 
 std::vector<MessagePart> PushFrames::Divide(const Router& router, const PartLimits& limits,
-                                            const PushOptions& options,
-                                            const std::vector<RowBatch>* rows,
+                                            const PushOptions& options, std::vector<RowBatch>* rows,
                                             std::shared_ptr<const BagFrames> bags) {
   options_ = options;
   batches_ = rows;
+  kept_ = std::make_shared<KeptGradients>();
   bags_ = std::move(bags);
   PartDivider parts(router.plan().shards(), limits);
   rows_.Route(router, *rows, /*trained_only=*/true, &parts);
@@ -62,7 +62,7 @@ std::vector<MessagePart> PushFrames::Divide(const Router& router, const PartLimi
 Frames PushFrames::Encode(const Header& header, const MessagePart& part) const {
   Frames payload;
   payload.push_back(rows_.Ids(*batches_, part));
-  payload.push_back(rows_.Gradients(*batches_, part));
+  payload.push_back(rows_.Gradients(*batches_, part, kept_));
   payload.push_back(options_.sends_counts ? rows_.Counts(*batches_, part) : Frame());
   PushRequest request{.learning_rate = options_.learning_rate,
                       .samples = options_.samples,
@@ -73,6 +73,12 @@ Frames PushFrames::Encode(const Header& header, const MessagePart& part) const {
     request.bags = bags_->TablesOf(part);
   }
   return EncodeMessage(header, request, std::move(payload));
+}
+
+void PushFrames::KeepLent() {
+  if (kept_ == nullptr || kept_.use_count() == 1) return;
+  for (RowBatch& batch : *batches_) kept_->push_back(std::move(batch.gradients));
+  kept_.reset();
 }
 
 Status PushFrames::TakeReply(const MessagePart& /*part*/, const Message& message) {

@@ -79,15 +79,19 @@ class PushFrames final : public RequestFrames {
   // a shard that owns none of them gets an empty part. Tables on the workers and frozen tables take
   // no part. `rows`, and the batches of `bags`, stay where they are until all parts are answered.
   std::vector<MessagePart> Divide(const Router& router, const PartLimits& limits,
-                                  const PushOptions& options, const std::vector<RowBatch>* rows,
+                                  const PushOptions& options, std::vector<RowBatch>* rows,
                                   std::shared_ptr<const BagFrames> bags);
+
+  // Takes the gradients from the batches if messages that are not answered may still lend them.
+  void KeepLent();
 
   Frames Encode(const Header& header, const MessagePart& part) const override;
   Status TakeReply(const MessagePart& part, const Message& message) override;
 
  private:
   PushOptions options_;
-  const std::vector<RowBatch>* batches_ = nullptr;
+  std::vector<RowBatch>* batches_ = nullptr;
+  std::shared_ptr<KeptGradients> kept_;  // shared with messages on their way
   RowFrames rows_;
   std::shared_ptr<const BagFrames> bags_;
 };

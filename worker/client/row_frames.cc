@@ -71,7 +71,19 @@ Frame RowFrames::Counts(const std::vector<RowBatch>& batches, const MessagePart&
   return Numbers(batches, part, &RowBatch::counts);
 }
 
-Frame RowFrames::Gradients(const std::vector<RowBatch>& batches, const MessagePart& part) const {
+Frame RowFrames::Gradients(const std::vector<RowBatch>& batches, const MessagePart& part,
+                           const std::shared_ptr<KeptGradients>& kept) const {
+  if (part.rows.size() == 1) {
+    const RowPiece& piece = part.rows[0];
+    const RowBatch& batch = batches[piece.batch];
+    if (routed_[piece.batch].rows.empty() && piece.columns == batch.dim) {
+      const float* const first = batch.gradients.data() + piece.begin * batch.dim;
+      return Frame(
+          reinterpret_cast<std::byte*>(const_cast<float*>(first)), BytesOf(part),
+          [](void*, void* hint) { delete static_cast<std::shared_ptr<KeptGradients>*>(hint); },
+          new std::shared_ptr<KeptGradients>(kept));
+    }
+  }
   Frame frame(BytesOf(part));
   float* to = frame.As<float>().data();
   for (const RowPiece& piece : part.rows) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "common/frame.h"
@@ -16,6 +17,10 @@
 #include "worker/embedding/row_batch.h"
 
 namespace rowhouse {
+
+// Gradients that messages on their way still lend when their batches may go; freed with the last of
+// these messages.
+using KeptGradients = std::vector<std::vector<float>>;
 
 class RowFrames {
  public:
@@ -31,7 +36,10 @@ class RowFrames {
   // Payload frames, the part's pieces one after the other.
   Frame Ids(const std::vector<RowBatch>& batches, const MessagePart& part) const;
   Frame Counts(const std::vector<RowBatch>& batches, const MessagePart& part) const;
-  Frame Gradients(const std::vector<RowBatch>& batches, const MessagePart& part) const;
+  // A loan of the batch's gradients, which shares `kept`, where they lie there as the frame has
+  // them; else a copy.
+  Frame Gradients(const std::vector<RowBatch>& batches, const MessagePart& part,
+                  const std::shared_ptr<KeptGradients>& kept) const;
 
   // Takes the columns that a shard answered. Requires values.size() == BytesOf(part).
   void CopyValues(const MessagePart& part, const Frame& values,

@@ -8,7 +8,7 @@ namespace rowhouse {
 
 // Its index in a vector of all shards is its ShardId, and the number of its listener at the Dialer.
 struct ShardAddress {
-  std::string endpoint;  // "tcp://host:port"
+  std::string endpoint;  // "tcp://host:port", or "ipc://@name" where it shares the worker's host
   std::string name;      // "shard 3 (PS node 1, rank 1 on host a, tcp://...)", for logs and errors
   uint64_t incarnation = 0;
   std::string host;

@@ -45,7 +45,7 @@ void AddNodes(SettingList& list) {
   list.Add(Held(MEMBER(cluster.bind_interface), InterfaceChoice()),
            {.help = "Network interface that PS nodes listen on and are reached by; each host must "
                     "have it. Default: loopback where all ranks are on one host, or else the first "
-                    "whose network all hosts share"});
+                    "whose network all hosts share; and Unix sockets between processes of a host"});
   list.Add(Whole(MEMBER(cluster.shards), 1, 1024),
            {.help = "Shards of each PS node; each is a thread with a cache and a store of its own",
             .is_basic = true,

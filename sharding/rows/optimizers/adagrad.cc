@@ -13,7 +13,7 @@
 namespace rowhouse {
 namespace {
 
-class Adagrad final : public Optimizer {
+class Adagrad final : public OptimizerMember<Adagrad> {
  public:
   static constexpr OptimizerOptionMember kTakes[] = {
       &OptimizerOptions::epsilon, &OptimizerOptions::initial_accumulator,

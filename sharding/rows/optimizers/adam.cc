@@ -19,7 +19,7 @@ namespace rowhouse {
 namespace {
 
 template <bool kIsLazy>
-class Adam final : public Optimizer {
+class Adam final : public OptimizerMember<Adam<kIsLazy>> {
  public:
   static constexpr OptimizerOptionMember kTakes[] = {
       &OptimizerOptions::epsilon, &OptimizerOptions::weight_decay, &OptimizerOptions::beta1,
@@ -29,18 +29,32 @@ class Adam final : public Optimizer {
   size_t state_floats(size_t dim) const override { return 2 * dim; }
   void Apply(const StepContext& step, std::span<const float> gradient, std::span<float> weights,
              std::span<float> state) const override {
-    const DecayedGradient decayed(options_.weight_decay, gradient, weights);
-    AdamUpdate(FactorsOf(step), decayed.values(), weights, state.first(weights.size()),
-               state.subspan(weights.size()));
+    Update(FactorsOf(step), step.missed_steps, gradient, weights, state);
+  }
+  void ApplyAll(const StepContext& step, size_t dim,
+                std::span<const UpdatedRow> rows) const override {
+    const AdamFactors factors = FactorsOf(step);
+    for (const UpdatedRow& row : rows) {
+      Update(factors, row.missed_steps, {row.gradient, dim}, {row.weights, dim},
+             {row.state, 2 * dim});
+    }
   }
 
  private:
   AdamFactors FactorsOf(const StepContext& step) const {
-    if (kIsLazy) return SparseAdamFactorsOf(options_, step.learning_rate, step.step);
-    AdamFactors factors = AdamFactorsOf(options_, step.learning_rate, step.step);
-    factors.keep_mean = static_cast<float>(Power(double{options_.beta1}, step.missed_steps));
-    factors.keep_square = static_cast<float>(Power(double{options_.beta2}, step.missed_steps));
-    return factors;
+    return kIsLazy ? SparseAdamFactorsOf(options_, step.learning_rate, step.step)
+                   : AdamFactorsOf(options_, step.learning_rate, step.step);
+  }
+
+  void Update(AdamFactors factors, uint64_t missed_steps, std::span<const float> gradient,
+              std::span<float> weights, std::span<float> state) const {
+    if (!kIsLazy && missed_steps > 0) {
+      factors.keep_mean = static_cast<float>(Power(double{options_.beta1}, missed_steps));
+      factors.keep_square = static_cast<float>(Power(double{options_.beta2}, missed_steps));
+    }
+    const DecayedGradient decayed(options_.weight_decay, gradient, weights);
+    AdamUpdate(factors, decayed.values(), weights, state.first(weights.size()),
+               state.subspan(weights.size()));
   }
 
   const OptimizerOptions options_;

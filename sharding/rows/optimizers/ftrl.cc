@@ -20,7 +20,7 @@
 namespace rowhouse {
 namespace {
 
-class Ftrl final : public Optimizer {
+class Ftrl final : public OptimizerMember<Ftrl> {
  public:
   static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::initial_accumulator,
                                                      &OptimizerOptions::l1, &OptimizerOptions::l2,

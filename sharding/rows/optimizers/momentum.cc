@@ -10,7 +10,7 @@
 namespace rowhouse {
 namespace {
 
-class Momentum final : public Optimizer {
+class Momentum final : public OptimizerMember<Momentum> {
  public:
   static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::momentum,
                                                      &OptimizerOptions::weight_decay};

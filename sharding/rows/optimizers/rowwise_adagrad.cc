@@ -14,7 +14,7 @@
 namespace rowhouse {
 namespace {
 
-class RowwiseAdagrad final : public Optimizer {
+class RowwiseAdagrad final : public OptimizerMember<RowwiseAdagrad> {
  public:
   static constexpr OptimizerOptionMember kTakes[] = {
       &OptimizerOptions::epsilon, &OptimizerOptions::initial_accumulator,

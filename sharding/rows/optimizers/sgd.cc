@@ -8,7 +8,7 @@
 namespace rowhouse {
 namespace {
 
-class Sgd final : public Optimizer {
+class Sgd final : public OptimizerMember<Sgd> {
  public:
   static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};
   explicit Sgd(const OptimizerOptions& options) : options_(options) {}

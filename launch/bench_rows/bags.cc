@@ -214,6 +214,7 @@ Result<std::vector<BenchFigure>> MeasureBags(const std::string& name, const Benc
 
 REGISTER_MEMBER(
     AddBench({.name = "bags",
+              .group = "rows",
               .what = "pooled and gathered rows, beside copies of their bytes and a plain loop",
               .time = "30 s",
               .yardstick = "after the last /: copy, gather, loop over CSR, sum",
