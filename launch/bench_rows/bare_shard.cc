@@ -13,6 +13,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
+#include "launch/bench_rows/fetch_row.h"
 
 namespace rowhouse {
 namespace {
@@ -99,16 +100,10 @@ Frames BareShard::Answer(const Frames& request) {
   const std::span<const RowId> rows = request[kIds].As<RowId>();
   const size_t dim = options_.dim, row_bytes = dim * sizeof(float);
   const bool is_pull = request.size() == kFramesOfPull;
-  const auto fetch = [&](size_t i) {
-    if (i >= rows.size()) return;
-    const auto* const row = reinterpret_cast<const std::byte*>(At(rows[i]));
-    for (size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(row + at);
-  };
-  for (size_t i = 0; i < kFetchedAhead; ++i) fetch(i);
   if (!is_pull) {
     const float* gradient = request[kGradients].As<float>().data();
     for (size_t i = 0; i < rows.size(); ++i, gradient += dim) {
-      fetch(i + kFetchedAhead);
+      if (i + kFetchedAhead < rows.size()) FetchRow(At(rows[i + kFetchedAhead]), row_bytes);
       SgdUpdate(kBareLearningRate, {gradient, dim}, {At(rows[i]), dim});
     }
     return EncodeMessage(Header{}, PushReply{});
@@ -117,7 +112,7 @@ Frames BareShard::Answer(const Frames& request) {
   next_answer_ = (next_answer_ + 1) % answers_.size();
   float* to = answer.data();
   for (size_t i = 0; i < rows.size(); ++i, to += dim) {
-    fetch(i + kFetchedAhead);
+    if (i + kFetchedAhead < rows.size()) FetchRow(At(rows[i + kFetchedAhead]), row_bytes);
     std::memcpy(to, At(rows[i]), row_bytes);
   }
   Frames payload;

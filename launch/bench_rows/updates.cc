@@ -8,6 +8,7 @@
 #include "common/scatter.h"
 #include "launch/bench/measured_shard.h"
 #include "launch/bench/stopwatch.h"
+#include "launch/bench_rows/fetch_row.h"
 #include "launch/bench_rows/timed_pairs.h"
 #include "ps/cache/page_memory.h"
 #include "sharding/rows/optimizer.h"
@@ -70,16 +71,12 @@ class UpdateBench {
   double Measure(const OfRows& of_rows) {
     const Stopwatch stopwatch;
     for (const std::vector<uint64_t>& rows : rows_) {
-      const auto fetch = [&](size_t begin) {
-        for (size_t i = begin; i < std::min(begin + kRowsTogether, rows.size()); ++i) {
-          const std::byte* const record = At(rows[i]);
-          for (size_t at = 0; at < layout_.bytes(); at += 64) __builtin_prefetch(record + at, 1);
-        }
-      };
-      fetch(0);
       std::array<RecordUpdate, kRowsTogether> some;
       for (size_t begin = 0; begin < rows.size(); begin += kRowsTogether) {
-        fetch(begin + kRowsTogether);
+        for (size_t i = begin + kRowsTogether; i < std::min(begin + 2 * kRowsTogether, rows.size());
+             ++i) {
+          FetchRow(At(rows[i]), layout_.bytes());
+        }
         const size_t count = std::min(kRowsTogether, rows.size() - begin);
         for (size_t i = 0; i < count; ++i) {
           some[i] = {.row = RowId{rows[begin + i]},

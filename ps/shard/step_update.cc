@@ -29,6 +29,8 @@ void TableTouches::Finish() {
 
 void TableTouches::Prefetch(size_t begin, size_t end, size_t dim) const {
   constexpr size_t kFloatsOfLine = 64 / sizeof(float);
+  // gcc takes a function that only prefetches for one without effect, and drops calls.
+  asm volatile("");
   for (size_t i = FirstOf(begin); i < FirstOf(end); ++i) {
     for (size_t at = 0; at < dim; at += kFloatsOfLine) {
       __builtin_prefetch(touches_[i].gradient + at);

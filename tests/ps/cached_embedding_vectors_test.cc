@@ -122,7 +122,7 @@ class Manager {
       const RowCache::Slot slot = cache_.Find(RowId{id});
       if (slot == RowCache::kNone) continue;
       rows[slot] = rank_[id];
-      counts[slot] = kCachedEmbeddingVectorsLayout.trailer(cache_.record(slot)).frequency;
+      counts[slot] = kCachedEmbeddingVectorsLayout.trailer(cache_.values(slot)).frequency;
     }
     return {rows, counts};
   }

@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr int kPatienceMs = 60'000;  // only a failing test waits this long
+constexpr int kLongMs = 60'000;  // only a failing test waits this long
 
 Frames NumberFrames(uint64_t number) {
   Frames frames;
@@ -33,7 +33,7 @@ TEST(InprocTransportThreads, EveryRequestIsAnsweredInOrder) {
     threads.emplace_back([&transport, shard] {
       auto listener = transport->Listen(fmt::format("inproc://{}", shard)).value();
       for (uint64_t i = 0; i < kWorkers * kRequests; ++i) {
-        const auto incoming = listener->Receive(kPatienceMs).value();
+        const auto incoming = listener->Receive(kLongMs).value();
         ASSERT_TRUE(incoming.has_value());
         ASSERT_OK(listener->Send(incoming->peer, NumberFrames(NumberOf(*incoming) + 1)));
       }
@@ -49,7 +49,7 @@ TEST(InprocTransportThreads, EveryRequestIsAnsweredInOrder) {
         while (asked[shard] < kWindow) ASSERT_OK(dialer->Send(shard, NumberFrames(asked[shard]++)));
       }
       for (uint64_t i = 0; i < kShards * kRequests; ++i) {
-        const auto incoming = dialer->Receive(kPatienceMs).value();
+        const auto incoming = dialer->Receive(kLongMs).value();
         ASSERT_TRUE(incoming.has_value());
         const size_t shard = incoming->listener;
         ASSERT_EQ(NumberOf(*incoming), ++answered[shard]);
@@ -72,7 +72,7 @@ TEST(InprocTransportThreads, EveryWakeIsSeen) {
       listener->Wake();
     }
   });
-  while (done.load() < kWakes) ASSERT_FALSE(listener->Receive(kPatienceMs).value().has_value());
+  while (done.load() < kWakes) ASSERT_FALSE(listener->Receive(kLongMs).value().has_value());
 }
 
 TEST(InprocTransportThreads, PeersComeAndGoWhileOthersTalk) {
@@ -90,7 +90,7 @@ TEST(InprocTransportThreads, PeersComeAndGoWhileOthersTalk) {
     });
   }
   for (int i = 0; i < 3 * kVisits; ++i) {
-    const auto incoming = listener->Receive(kPatienceMs).value();
+    const auto incoming = listener->Receive(kLongMs).value();
     ASSERT_TRUE(incoming.has_value());
     const Status status = listener->Send(incoming->peer, NumberFrames(2));
     // It may have left already.

@@ -50,7 +50,7 @@ TEST(RowFrames, GradientsThatComeBackAsValuesAreEachRowsOwn) {
   PartDivider divider(3, {.rows = 6});
   frames.Route(router, batches, /*trained_only=*/true, &divider);
   for (const MessagePart& part : divider.Take(/*to_every_shard=*/false)) {
-    const Frame gradients = frames.Gradients(batches, part);
+    const Frame gradients = frames.Gradients(batches, part, std::make_shared<KeptGradients>());
     EXPECT_EQ(gradients.size(), RowFrames::BytesOf(part));
     frames.CopyValues(part, gradients, &batches);
     // Ids, counts, and gradients lie in the same order.
