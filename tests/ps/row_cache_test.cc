@@ -58,7 +58,7 @@ TEST(RowCache, LookupsAreInTheTrailerOfARecordThatIsReadOrLeavesTheArray) {
   EXPECT_EQ(trailer(many).frequency, UINT32_MAX - 700);
   EXPECT_NE(cache.Find(RowId{101}), RowCache::kNone);
   cache.CountLookups(moved, 4);
-  cache.Resize(3, [](const CacheVictim&) {});
+  cache.Resize(6, [](const CacheVictim&) {});
   EXPECT_FALSE(cache.is_direct());
   const RowCache::Slot to = cache.Find(RowId{102});
   ASSERT_NE(to, RowCache::kNone);
