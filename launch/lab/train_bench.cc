@@ -13,6 +13,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/json_text.h"
 #include "common/median.h"
 #include "common/temporary_directory.h"
 #include "launch/bench/bench.h"
@@ -391,7 +392,7 @@ Status BenchTrain(const CommandLine& command_line, const Settings&) {
     text += fmt::format("\nThe lines beside PyTorch are left out: {}\n", bench.without_torch());
   }
   RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
-                                 TrainLinesToJson(bench.lines()).dump(2) + "\n", text));
+                                 DumpJson(TrainLinesToJson(bench.lines()), 2) + "\n", text));
   return measured;
 }
 
