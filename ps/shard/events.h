@@ -175,10 +175,10 @@ struct AskCacheBudget {  // the node's CacheLedger
 struct WakeAt {  // replaces an earlier one
   TimeMs at = 0;
 };
-// If it is among the actions, it is the last. A step is complete, and the shard applies some rows of
-// it when it is given Continue; or there are more answers to make. The driver carries out all other
-// actions before it gives Continue, so that answers need not wait for the step, and few are in
-// memory. It may give a message before.
+// If it is among the actions, it is the last. A step is complete, and the shard applies some rows
+// of it when it is given Continue; or there are more answers to make. The driver carries out all
+// other actions before it gives Continue, so that answers need not wait for the step, and few are
+// in memory. It may give a message before.
 struct CallAgain {
   bool takes_messages = true;  // false: before messages, as enough of them wait for what comes
 };

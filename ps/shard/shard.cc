@@ -65,8 +65,9 @@ std::vector<ShardAction> Shard::Handle(ShardEvent event, TimeMs now) {
   NoteWaitForSave();
   const bool has_work = CanApplyStep() || update_.has_rows_left() || !serves_all;
   if (has_work && !state_.has_failed()) {
-    // Workers are not to be steps ahead.
-    state_.out.Add(CallAgain{.takes_messages = !pushes_.IsComplete(state_.next_step + 1)});
+    // Few answers are to be in memory, and workers are not to be steps ahead.
+    state_.out.Add(
+        CallAgain{.takes_messages = serves_all && !pushes_.IsComplete(state_.next_step + 1)});
   } else {
     writer_.Flush();
     AskWakeUp();
