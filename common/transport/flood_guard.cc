@@ -77,7 +77,7 @@ uint64_t IdOfSocket(int fd) {
 // Bytes read of Unix sockets, by socket: the kernel does not count them.
 Mutex local_bytes_mutex;
 std::map<uint64_t, uint64_t> local_bytes GUARDED_BY(local_bytes_mutex);
-std::atomic<int> guards = 0;
+std::atomic<bool> has_local_listeners = false;
 
 void CountIfLocal(int fd, uint64_t bytes) {
   int domain = 0;
@@ -133,7 +133,6 @@ FloodGuard::FloodGuard(uint64_t process_bytes)
     limited_guards.push_back(this);
     is_any_limited = true;
   }
-  ++guards;
   thread_ = std::thread([this] {
     NameThisThread("flood-guard");
     Run();
@@ -141,7 +140,6 @@ FloodGuard::FloodGuard(uint64_t process_bytes)
 }
 
 FloodGuard::~FloodGuard() {
-  --guards;
   {
     const MutexLock lock(limited_guards_mutex);
     std::erase(limited_guards, this);
@@ -243,8 +241,10 @@ size_t FloodGuard::MayRead(int fd, size_t bytes) {
   return 0;
 }
 
+void FloodGuard::NoteLocalListener() { has_local_listeners = true; }
+
 void FloodGuard::OnRead(int fd, uint64_t bytes) {
-  if (guards.load(std::memory_order_relaxed) > 0) CountIfLocal(fd, bytes);
+  if (has_local_listeners.load(std::memory_order_relaxed)) CountIfLocal(fd, bytes);
   if (!is_any_limited.load(std::memory_order_relaxed)) return;
   const MutexLock lock(limited_guards_mutex);
   for (FloodGuard* guard : limited_guards) guard->Count(bytes);

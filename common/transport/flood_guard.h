@@ -55,6 +55,9 @@ class FloodGuard {
   // How many of `bytes` the calling thread may read of the connection `fd` now. 0: it is to ask
   // again; it may have waited for a moment here.
   static size_t MayRead(int fd, size_t bytes);
+  // From now on this process listens on a Unix socket, too, whose bytes OnRead is to count: the
+  // kernel does not.
+  static void NoteLocalListener();
   // It has read so many bytes of the connection `fd`.
   static void OnRead(int fd, uint64_t bytes);
 

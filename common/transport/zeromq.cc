@@ -488,6 +488,7 @@ class ZeroMqTransport final : public Transport {
       context_->Gate().Open(socket, [&] { socket.bind(fd >= 0 ? "tcp://*:*" : address); });
       std::string endpoint = fd >= 0 ? address : socket.get(zmq::sockopt::last_endpoint);
       std::string local = address.starts_with("ipc://") ? endpoint : BindLocally(socket);
+      if (!local.empty()) FloodGuard::NoteLocalListener();
       return std::unique_ptr<Listener>(std::make_unique<ZeroMqListener>(
           context_, std::move(socket), std::move(endpoint), std::move(local)));
     } catch (const zmq::error_t& error) {
