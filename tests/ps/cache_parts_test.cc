@@ -49,7 +49,8 @@ TEST(HighByte, ABitForEachWordThatHasIt) {
 
 RC_GTEST_PROP(CachePlacesProperty, SetAndTagSayWhichRowItIs, ()) {
   const auto bits = *rc::gen::inRange<int>(0, 63);
-  const uint64_t rows = (uint64_t{1} << bits) + *rc::gen::inRange<uint64_t>(0, uint64_t{1} << (bits / 2));
+  const uint64_t rows =
+      (uint64_t{1} << bits) + *rc::gen::inRange<uint64_t>(0, uint64_t{1} << (bits / 2));
   const auto sets = *rc::gen::inRange<uint64_t>(1, 1 << 20);
   const CachePlaces places(rows, sets);
   for (int i = 0; i < 20; ++i) {
