@@ -119,7 +119,7 @@ std::vector<TableTouches> TouchesOf(const StepPushes& pushes, const LocalTables&
 
 void StepUpdate::Apply(const StepPushes& pushes) {
   context_ = {.step = state_.next_step, .learning_rate = pushes.learning_rate()};
-  work_.emplace();
+  work_ = std::make_unique<Work>();
   work_->touches = TouchesOf(pushes, rooms_.tables, &work_->of_bags);
   if (PhaseLog* const fine = state_.fine_phases()) fine->End(state_.phases->update_merge);
   GoOn();
@@ -142,7 +142,7 @@ void StepUpdate::GoOn() {
     fine->EndTwo(state_.phases->update_lookup, state_.phases->update_rows, turns.share_of_first(),
                  rows);
   }
-  if (work_->table == work_->touches.size()) EndWork(*std::exchange(work_, std::nullopt));
+  if (work_->table == work_->touches.size()) EndWork(*std::exchange(work_, nullptr));
 }
 
 void StepUpdate::EndWork(Work work) {

@@ -87,7 +87,7 @@ class StepUpdate {
   void Apply(const StepPushes& pushes);
   // Goes on with it. Requires has_rows_left().
   void GoOn();
-  bool has_rows_left() const { return work_.has_value(); }
+  bool has_rows_left() const { return work_ != nullptr; }
   // Whether the step waits for rows from the store.
   bool is_reading() const { return is_reading_; }
   // Whether a step has begun and is not done.
@@ -128,7 +128,7 @@ class StepUpdate {
   const Rooms rooms_;
   const std::function<void()> done_;
   StepContext context_;
-  std::optional<Work> work_;
+  std::unique_ptr<Work> work_;
   bool is_reading_ = false;
   std::vector<SliceMisses> reading_;  // in the order of the reads
 };
