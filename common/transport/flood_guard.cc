@@ -36,6 +36,9 @@ constexpr uint64_t kGrownBytes = uint64_t{64} << 20;
 constexpr uint64_t kNothingBytes = uint64_t{64} << 10;
 // Messages are of another size after so many bytes, at the latest.
 constexpr uint64_t kLastBytes = uint64_t{16} << 10;
+// What libzmq's buffer for a read takes (8192 bytes, and counters of the messages in it), and over
+// how many bytes reads are averaged: unread ones may have come a while ago.
+constexpr uint64_t kBufferBytes = uint64_t{16} << 10, kLastReadBytes = uint64_t{4} << 20;
 // Near the limit all connections together may have a quarter of it, as a sound run's requests have
 // (ps/shard/memory_budget.h), or what the rest of the process leaves but for a sixteenth; and a
 // sixteenth in any case.
@@ -153,10 +156,10 @@ FloodGuard::~FloodGuard() {
   thread_.join();
 }
 
-void FloodGuard::Last::Add(uint64_t more, uint64_t more_memory) {
+void FloodGuard::Last::Add(uint64_t more, uint64_t more_memory, uint64_t window_bytes) {
   bytes += more;
   memory_bytes += more_memory;
-  while (bytes > kLastBytes) {
+  while (bytes > window_bytes) {
     bytes /= 2;
     memory_bytes /= 2;
   }
@@ -175,11 +178,11 @@ bool FloodGuard::CountRead(int fd, uint64_t bytes, uint64_t memory_bytes) {
     if (id == 0 || id == hung_up->second) return false;
     hung_up_.erase(hung_up);
   }
-  last_.Add(bytes, memory_bytes);
+  last_.Add(bytes, memory_bytes, kLastBytes);
   if (id == 0) return true;
   Taken& taken = taken_[id];
   taken.bytes += bytes;
-  taken.last.Add(bytes, memory_bytes);
+  taken.last.Add(bytes, memory_bytes, kLastBytes);
   return true;
 }
 
@@ -254,6 +257,7 @@ void FloodGuard::Count(uint64_t bytes) {
   const MutexLock lock(mutex_);
   unread_bytes_ += static_cast<int64_t>(bytes);
   not_looked_bytes_ += bytes;
+  last_reads_.Add(bytes, kBufferBytes, kLastReadBytes);
 }
 
 bool FloodGuard::IsFull() {
@@ -266,8 +270,7 @@ bool FloodGuard::IsFull() {
   const MutexLock lock(mutex_);
   const auto unread = static_cast<uint64_t>(std::max<int64_t>(0, unread_bytes_));
   const bool has_found = found_.bytes >= std::min(kReadBytes, process_bytes_ / kSparedPart);
-  const uint64_t memory =
-      in_hand_bytes_ + (has_found ? found_.MemoryOf(unread) : last_.MemoryOf(unread));
+  const uint64_t memory = in_hand_bytes_ + MemoryOf(unread, has_found ? found_ : last_);
   const bool was_full = std::exchange(
       is_full_, unread_bytes_ > 0 && IsNear(resident) && memory > MaxUnread(resident, memory));
   if (is_full_ && (!was_full || unread_bytes_ < least_unread_)) {
@@ -324,7 +327,7 @@ void FloodGuard::SetUnread(const std::vector<Unread>& all, bool forgets_ended) {
   if (forgets_ended) {
     // It was full by an estimate that found nobody to hang up on: what was found counts from now.
     last_ = {};
-    last_.Add(found.bytes, found.memory_bytes);
+    last_.Add(found.bytes, found.memory_bytes, kLastBytes);
   }
   const uint64_t each = process_bytes_ / kSparedPart / std::max<size_t>(1, all.size());
   spared_bytes_ = std::clamp(each, kMinSpared, kMaxSpared);
@@ -346,7 +349,7 @@ std::vector<FloodGuard::Unread> FloodGuard::FindUnread() {
       taken.bytes = *came;
     } else {
       all.push_back(
-          {.fd = fd, .id = id, .bytes = unread, .memory_bytes = taken.last.MemoryOf(unread)});
+          {.fd = fd, .id = id, .bytes = unread, .memory_bytes = MemoryOf(unread, taken.last)});
     }
     open[id] = taken;
   }

@@ -4,11 +4,12 @@
 // the guard counts what libzmq reads. Near the process's limit it asks the kernel how many bytes
 // came by each TCP connection (those of Unix sockets it counts itself), and estimates the memory
 // that those take which no listener has taken: small messages take a multiple of their bytes, as
-// those of the same connection did that were taken last. While that is more than what else the
-// process takes leaves of the limit, connections of which more than a little is unread get nothing
-// to read; the others, newcomers among them, go on. Who waits in vain for a second, as nothing is
-// taken from messages that have not come whole, is hung up on, the one with the most first. What it
-// sent is thrown away, and free memory is given back.
+// those of the same connection did that were taken last, and libzmq keeps a buffer for what one
+// read brought, however little, while a message of it is there. While that is more than what else
+// the process takes leaves of the limit, connections of which more than a little is unread get
+// nothing to read; the others, newcomers among them, go on. Who waits in vain for a second, as
+// nothing is taken from messages that have not come whole, is hung up on, the one with the most
+// first. What it sent is thrown away, and free memory is given back.
 //
 // It counts what came, so it sees messages that never end, too; but not in how many frames, of
 // which each takes 64 bytes.
@@ -64,10 +65,12 @@ class FloodGuard {
  private:
   // By the kernel's number of a socket: descriptors are used again.
   using SocketId = uint64_t;
-  // Of some messages, the last for instance: bytes on the wire, and the memory that they take.
+  // Of some messages or reads, the last for instance: bytes on the wire, and the memory that they
+  // take.
   struct Last {
     uint64_t bytes = 0, memory_bytes = 0;
-    void Add(uint64_t more, uint64_t more_memory);
+    // Of the last `window_bytes` or so.
+    void Add(uint64_t more, uint64_t more_memory, uint64_t window_bytes);
     // That unread messages take if they are like these.
     uint64_t MemoryOf(uint64_t unread_bytes) const;
   };
@@ -99,6 +102,10 @@ class FloodGuard {
   void Look(uint64_t resident_bytes, bool in_vain) REQUIRES(looking_);
   void SetUnread(const std::vector<Unread>& all, bool forgets_ended);
   void Count(uint64_t bytes);
+  // Of unread bytes: the more of what messages as those of `last` take, and of libzmq's buffers.
+  uint64_t MemoryOf(uint64_t unread_bytes, const Last& last) const REQUIRES(mutex_) {
+    return std::max(last.MemoryOf(unread_bytes), last_reads_.MemoryOf(unread_bytes));
+  }
   // Whether more is unread than may be.
   bool IsFull();
   // Bytes that may be read of the connection now.
@@ -119,7 +126,8 @@ class FloodGuard {
   // What FindUnread would find, and of connections that have ended.
   int64_t unread_bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t in_hand_bytes_ GUARDED_BY(mutex_) = 0;
-  Last last_ GUARDED_BY(mutex_);            // of all connections
+  Last last_ GUARDED_BY(mutex_);            // messages of all connections
+  Last last_reads_ GUARDED_BY(mutex_);      // reads of all connections, by libzmq's buffers
   Last found_ GUARDED_BY(mutex_);           // what FindUnread found last
   TimeMs ended_at_ GUARDED_BY(mutex_) = 0;  // when it last was no more than FindUnread found
   uint64_t not_looked_bytes_ GUARDED_BY(mutex_) = 0;  // read since IsFull last looked
