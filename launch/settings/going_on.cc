@@ -9,6 +9,7 @@
 #include "launch/settings/key_fields.h"
 #include "launch/settings/setting_fields.h"
 #include "sharding/rows/initialiser.h"
+#include "sharding/rows/optimizer.h"
 #include "sharding/tables/table_kind.h"
 
 namespace rowhouse {
@@ -27,9 +28,9 @@ struct ConfigParts {
   std::vector<std::pair<std::string, Words>> tables;  // by name
 };
 
-// Version 1 knew these, and wrote the Adagrads' epsilon for every table that was given none.
+// Version 1 wrote the Adagrads' epsilon for every table that was given none, of any optimizer.
 bool IsOfVersion1(const std::string& optimizer) {
-  return optimizer == "sgd" || optimizer == "adagrad" || optimizer == "rowwise_adagrad";
+  return Optimizers().DeclarationOf(optimizer).has_epsilon_in_digest;
 }
 constexpr float kEpsilonOfVersion1 = 1e-10f;
 

@@ -1,6 +1,9 @@
 #include "launch/settings/key_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 #include "sharding/plans/strategy.h"
 #include "sharding/rows/initialiser.h"
@@ -150,9 +153,16 @@ Value<float> OptimizerOptionValue(const OptimizerOptionField& field) {
 
 Value<std::string> RowOptimizerValue() {
   Value<std::string> value = NameValue(Optimizers());
-  value.expected += ", or rwsadagrad, which is rowwise_adagrad";
-  value.read = [read = value.read](const std::string& text) {
-    return read(text == "rwsadagrad" ? "rowwise_adagrad" : text);
+  std::map<std::string, std::string> names;  // by alias
+  for (const std::string& name : Optimizers().Names()) {
+    const std::string& alias = Optimizers().DeclarationOf(name).alias;
+    if (alias.empty()) continue;
+    names[alias] = name;
+    value.expected += fmt::format(", or {}, which is {}", alias, name);
+  }
+  value.read = [read = value.read, names](const std::string& text) {
+    const auto found = names.find(text);
+    return read(found == names.end() ? text : found->second);
   };
   return value;
 }

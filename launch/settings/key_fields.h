@@ -99,7 +99,7 @@ const OptimizerOptionField* FindOptimizerOption(std::string_view name);
 // Parses the text and rounds it to f32, the precision of the computation.
 Value<float> OptimizerOptionValue(const OptimizerOptionField& field);
 
-// The name of an optimizer of rows; rwsadagrad, as DLRM calls it, is rowwise_adagrad.
+// The name or alias of an optimizer of rows.
 Value<std::string> RowOptimizerValue();
 
 // ---- A table of the YAML file, besides "name", "kind" and its kind's own options ----------------

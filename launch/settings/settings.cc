@@ -95,8 +95,9 @@ Status Settings::Validate(bool reads_data) const {
 }
 
 std::string Settings::dense_optimizer() const {
-  return training.dense_optimizer.empty() ? DenseOptimizerOf(training.optimizer)
-                                          : training.dense_optimizer;
+  if (!training.dense_optimizer.empty()) return training.dense_optimizer;
+  const std::string& dense = Optimizers().DeclarationOf(training.optimizer).dense;
+  return dense.empty() ? training.optimizer : dense;
 }
 
 DenseOptimizerOptions Settings::dense_optimizer_options() const { return DenseOptionsOf(*this); }

@@ -1,29 +1,10 @@
 #include "sharding/rows/optimizer.h"
 
 #include <algorithm>
-#include <map>
 
 namespace rowhouse {
-namespace {
-
-std::map<std::string, std::string>& DenseOptimizerNames() {
-  static std::map<std::string, std::string> names;
-  return names;
-}
-
-}  // namespace
-
-std::string DenseOptimizerOf(const std::string& optimizer) {
-  const auto found = DenseOptimizerNames().find(optimizer);
-  return found == DenseOptimizerNames().end() ? optimizer : found->second;
-}
-
-void SetDenseOptimizerOf(const std::string& optimizer, const std::string& dense) {
-  if (!dense.empty()) DenseOptimizerNames()[optimizer] = dense;
-}
-
-Registry<Optimizer, OptimizerOptions>& Optimizers() {
-  static Registry<Optimizer, OptimizerOptions> registry("optimizer");
+Registry<Optimizer, OptimizerOptions, OptimizerDeclaration>& Optimizers() {
+  static Registry<Optimizer, OptimizerOptions, OptimizerDeclaration> registry("optimizer");
   return registry;
 }
 

@@ -77,30 +77,33 @@ class OptimizerMember : public Optimizer {
   }
 };
 
-Registry<Optimizer, OptimizerOptions>& Optimizers();
-
-// The dense optimizer that goes with a row optimizer: a name of worker/dense/dense_optimizer.h.
-std::string DenseOptimizerOf(const std::string& optimizer);
-void SetDenseOptimizerOf(const std::string& optimizer, const std::string& dense);
+// What an optimizer says of itself, for code that knows it only by name.
+struct OptimizerDeclaration {
+  // The dense optimizer of a run with this row optimizer, unless the run names another: a name of
+  // worker/dense/dense_optimizer.h. "": the one of the same name.
+  std::string dense = "";
+  // Another name that settings take for it, as another program calls it; "": none.
+  std::string alias = "";
+  // Config digests have an epsilon of it also where none was given, as the first ones had.
+  bool has_epsilon_in_digest = false;
+};
+Registry<Optimizer, OptimizerOptions, OptimizerDeclaration>& Optimizers();
 
 // Registers a Member. Its kTakes lists the shared options that it takes. Making one is kUsage if
 // any other shared option is set.
 //   static constexpr OptimizerOptionMember kTakes[] = {&OptimizerOptions::weight_decay};
 // (std::span<const OptimizerOptionMember> for none). `own`: options that it declares itself. One
-// named "decay" is `decay` of a table in YAML and `optimizer_decay` of the whole run. `dense`: the
-// dense optimizer of a run with this row optimizer, unless the run names another; "": the dense
-// optimizer of the same name.
+// named "decay" is `decay` of a table in YAML and `optimizer_decay` of the whole run.
 template <typename Member>
 bool AddOptimizer(const std::string& name, std::vector<DeclaredOption> own = {},
-                  const std::string& dense = "") {
-  SetDenseOptimizerOf(name, dense);
+                  OptimizerDeclaration declaration = {}) {
   return Optimizers().Add(
       name,
       [name](const OptimizerOptions& options) -> Result<std::unique_ptr<Optimizer>> {
         RETURN_IF_ERROR(CheckTaken(name, options, Member::kTakes));
         return std::unique_ptr<Optimizer>(std::make_unique<Member>(options));
       },
-      std::move(own));
+      std::move(own), std::move(declaration));
 }
 
 // How many floats of state belong to each column and how many to the row.

@@ -35,7 +35,7 @@ class Adagrad final : public OptimizerMember<Adagrad> {
   const OptimizerOptions options_;
 };
 
-REGISTER_MEMBER(AddOptimizer<Adagrad>("adagrad"));
+REGISTER_MEMBER(AddOptimizer<Adagrad>("adagrad", {}, {.has_epsilon_in_digest = true}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -39,7 +39,10 @@ class RowwiseAdagrad final : public OptimizerMember<RowwiseAdagrad> {
   const OptimizerOptions options_;
 };
 
-REGISTER_MEMBER(AddOptimizer<RowwiseAdagrad>("rowwise_adagrad"));
+// "rwsadagrad": DLRM's name for it.
+REGISTER_MEMBER(AddOptimizer<RowwiseAdagrad>("rowwise_adagrad", {},
+                                             {.alias = "rwsadagrad",
+                                              .has_epsilon_in_digest = true}));
 
 }  // namespace
 }  // namespace rowhouse

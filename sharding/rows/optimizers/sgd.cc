@@ -25,7 +25,7 @@ class Sgd final : public OptimizerMember<Sgd> {
   const OptimizerOptions options_;
 };
 
-REGISTER_MEMBER(AddOptimizer<Sgd>("sgd"));
+REGISTER_MEMBER(AddOptimizer<Sgd>("sgd", {}, {.has_epsilon_in_digest = true}));
 
 }  // namespace
 }  // namespace rowhouse
