@@ -1,7 +1,9 @@
 #include "worker/dense/linear_layer.h"
 
 #include <glog/logging.h>
+#include <omp.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/kernels/half_precision.h"
@@ -14,16 +16,17 @@ namespace {
 // (ReLU lets a gradient through where its output is positive; at zero it does not, as in torch).
 // Then sums[c] = ((sums[c] + dy[0][c]) + dy[1][c]) + ..., or without sums[c] where kBegins.
 template <bool kMasks, bool kBegins, size_t kRows>
-ROWHOUSE_KERNEL_BODY void MaskAndSumRows(const float* __restrict y, size_t columns,
+ROWHOUSE_KERNEL_BODY void MaskAndSumRows(const float* __restrict y, size_t columns, size_t leading,
                                          float* __restrict dy, float* __restrict sums) {
+#pragma GCC ivdep  // leading >= columns: rows do not overlap
   for (size_t c = 0; c < columns; ++c) {
     float sum = kBegins ? 0.0f : sums[c];
 #pragma GCC unroll 8
     for (size_t r = 0; r < kRows; ++r) {
-      float value = dy[r * columns + c];
+      float value = dy[r * leading + c];
       if (kMasks) {
-        value = y[r * columns + c] > 0.0f ? value : 0.0f;
-        dy[r * columns + c] = value;
+        value = y[r * leading + c] > 0.0f ? value : 0.0f;
+        dy[r * leading + c] = value;
       }
       sum = kBegins && r == 0 ? value : sum + value;
     }
@@ -31,28 +34,51 @@ ROWHOUSE_KERNEL_BODY void MaskAndSumRows(const float* __restrict y, size_t colum
   }
 }
 
+// Of all samples. `leading`: floats from the begin of a row to that of the next, >= columns.
 template <bool kMasks>
 ROWHOUSE_KERNEL_BODY void MaskAndSumAll(const float* __restrict y, size_t samples, size_t columns,
-                                        float* __restrict dy, float* __restrict sums) {
+                                        size_t leading, float* __restrict dy,
+                                        float* __restrict sums) {
   constexpr size_t kRows = 8;  // a column's sum is read and written once for so many
-  MaskAndSumRows<kMasks, true, 1>(y, columns, dy, sums);
+  MaskAndSumRows<kMasks, true, 1>(y, columns, leading, dy, sums);
   size_t s = 1;
   for (; s + kRows <= samples; s += kRows) {
-    MaskAndSumRows<kMasks, false, kRows>(y + s * columns, columns, dy + s * columns, sums);
+    MaskAndSumRows<kMasks, false, kRows>(y + s * leading, columns, leading, dy + s * leading, sums);
   }
   for (; s < samples; ++s) {
-    MaskAndSumRows<kMasks, false, 1>(y + s * columns, columns, dy + s * columns, sums);
+    MaskAndSumRows<kMasks, false, 1>(y + s * leading, columns, leading, dy + s * leading, sums);
   }
 }
 
 ROWHOUSE_TARGET_CLONES
-void MaskByReluAndSum(const float* y, size_t samples, size_t columns, float* dy, float* sums) {
-  MaskAndSumAll<true>(y, samples, columns, dy, sums);
+void MaskByReluAndSum(const float* y, size_t samples, size_t columns, size_t leading, float* dy,
+                      float* sums) {
+  MaskAndSumAll<true>(y, samples, columns, leading, dy, sums);
 }
 
 ROWHOUSE_TARGET_CLONES
-void Sum(size_t samples, size_t columns, float* dy, float* sums) {
-  MaskAndSumAll<false>(dy, samples, columns, dy, sums);
+void Sum(size_t samples, size_t columns, size_t leading, float* dy, float* sums) {
+  MaskAndSumAll<false>(dy, samples, columns, leading, dy, sums);
+}
+
+// Threads divide the columns, so that each sum has the order that one thread gives it.
+void MaskAndSum(bool masks, const float* y, size_t samples, size_t columns, float* dy,
+                float* sums) {
+  constexpr size_t kLine = 16;                    // floats: threads share no cache line
+  constexpr size_t kMinFloats = size_t{1} << 16;  // else a thread takes longer to wake up
+  const auto threads = static_cast<size_t>(omp_get_max_threads());
+  const size_t part =
+      samples * columns < kMinFloats ? columns : (columns / threads / kLine + 1) * kLine;
+  const auto parts = static_cast<int64_t>((columns + part - 1) / part);
+#pragma omp parallel for schedule(static) if (parts > 1)
+  for (int64_t i = 0; i < parts; ++i) {
+    const size_t first = static_cast<size_t>(i) * part, some = std::min(part, columns - first);
+    if (masks) {
+      MaskByReluAndSum(y + first, samples, some, columns, dy + first, sums + first);
+    } else {
+      Sum(samples, some, columns, dy + first, sums + first);
+    }
+  }
 }
 
 }  // namespace
@@ -92,12 +118,8 @@ void LinearLayer::Forward(const float* x, size_t samples, float* y) {
 void LinearLayer::Backward(const float* y, float* dy, float* dx) {
   const auto samples = static_cast<size_t>(x_.rows);
   if (bias_block_) {
-    float* const sums = parameters_->gradients(*bias_block_).data();
-    if (activation_ == Activation::kRelu) {
-      MaskByReluAndSum(y, samples, out_, dy, sums);
-    } else {
-      Sum(samples, out_, dy, sums);
-    }
+    MaskAndSum(activation_ == Activation::kRelu, y, samples, out_, dy,
+               parameters_->gradients(*bias_block_).data());
   }
   const ConstMatrix delta = Operand(dy, x_.rows, out_, &half_dy_);
   products_->Multiply(delta, x_, MatrixOf(parameters_->gradients(weight_block_).data(), out_, in_),
