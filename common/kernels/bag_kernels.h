@@ -14,7 +14,7 @@ namespace rowhouse {
 
 // A batch of bags in CSR form: bag b is slots[offsets[b] .. offsets[b + 1]).
 struct BagView {
-  std::span<const uint32_t> offsets;  // bags + 1 values, first 0, last slots.size()
+  std::span<const uint32_t> offsets;  // bags + 1 values: ascending places in slots
   std::span<const uint32_t> slots;
   std::span<const float> weights = {};  // one a lookup, or none; sums only
 

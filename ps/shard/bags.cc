@@ -1,7 +1,9 @@
 #include "ps/shard/bags.h"
 
-#include <algorithm>
 #include <cstring>
+#include <numeric>
+
+#include "sharding/rows/row_merge.h"
 
 namespace rowhouse {
 namespace {
@@ -38,26 +40,60 @@ PushedInOrder SortPushed(const std::vector<PushedBags>& parts,
   return pushed;
 }
 
-// Adds the gradients of one list's bags to the rows they look up.
-void AddGradients(const PushedBag& one, size_t dim, RowGradients* result) {
-  const PulledBags& bags = *one.bags;
-  std::vector<uint32_t> place_of_row, slots, winners;
-  auto from = result->rows.begin();
-  for (const uint64_t row : bags.rows) {
-    from = std::lower_bound(from, result->rows.end(), row);
-    place_of_row.push_back(static_cast<uint32_t>(from - result->rows.begin()));
+// All lookups that one worker's bags make in a table.
+struct TableLookups {
+  std::vector<const PushedBag*> lists;  // in order
+  std::vector<uint32_t> slots;          // of each lookup: its row's place
+  bool has_max = false, has_weights = false;
+};
+
+// Gradients of rows from those of bags: one bag a row, which a lookup of that row is.
+void AddOfMaxima(const TableLookups& lookups, size_t dim, RowGradients* result) {
+  const size_t rows = result->rows.size();
+  result->of_bags.assign(rows * dim, 0.0f);
+  std::span<const uint32_t> slots = lookups.slots;
+  std::vector<uint32_t> winners;
+  for (const PushedBag* one : lookups.lists) {
+    const PulledBags& bags = *one->bags;
+    const size_t values = ValuesOf(bags, dim);
+    if (bags.part.is_max) {
+      winners.assign(one->winners, one->winners + values);
+      for (size_t i = 0; i < values; ++i) {
+        if (winners[i] != kNoWinner) winners[i] += bags.offsets[i / dim];
+      }
+    }
+    AddBagGradients({.offsets = bags.offsets,
+                     .slots = slots.first(bags.slots.size()),
+                     .weights = bags.weights},
+                    {.pooling = PoolingOf(bags.part).pooling}, {one->gradients, values}, dim,
+                    &winners, result->of_bags);
+    slots = slots.subspan(bags.slots.size());
   }
-  for (const uint32_t slot : bags.slots) slots.push_back(place_of_row[slot]);
-  const size_t values = ValuesOf(bags, dim);
-  if (bags.part.is_max) {
-    winners.assign(one.winners, one.winners + values);
-    for (size_t i = 0; i < values; ++i) {
-      if (winners[i] != kNoWinner) winners[i] += bags.offsets[i / dim];
+  result->offsets.resize(rows + 1);
+  std::iota(result->offsets.begin(), result->offsets.end(), 0u);
+  result->bags.assign(result->offsets.begin(), result->offsets.end() - 1);
+}
+
+// The bag and the weight of each lookup, by row. `result->offsets` says where each row's begin.
+void SortByRow(const TableLookups& lookups, size_t dim, RowGradients* result) {
+  std::vector<uint32_t> next(result->offsets.begin(), result->offsets.end() - 1);
+  result->bags.resize(lookups.slots.size());
+  if (lookups.has_weights) result->weights.resize(lookups.slots.size());
+  const uint32_t* slot = lookups.slots.data();
+  uint32_t bag = 0;
+  for (const PushedBag* one : lookups.lists) {
+    const PulledBags& bags = *one->bags;
+    result->of_bags.insert(result->of_bags.end(), one->gradients,
+                           one->gradients + ValuesOf(bags, dim));
+    const bool is_weighted = !bags.weights.empty();
+    for (uint32_t b = 0; b < bags.part.bags; ++b, ++bag) {
+      for (uint32_t i = bags.offsets[b]; i < bags.offsets[b + 1]; ++i) {
+        const uint32_t at = next[*slot++]++;
+        result->bags[at] = bag;
+        if (lookups.has_weights) result->weights[at] = is_weighted ? bags.weights[i] : 1.0f;
+      }
     }
   }
-  AddBagGradients({.offsets = bags.offsets, .slots = slots, .weights = bags.weights},
-                  {.pooling = PoolingOf(bags.part).pooling}, {one.gradients, values}, dim, &winners,
-                  result->gradients);
 }
 
 }  // namespace
@@ -100,22 +136,43 @@ PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const fl
   return pooled;
 }
 
+void RowGradients::Sum(size_t begin, size_t end, size_t dim, std::span<float> gradients) const {
+  PoolBags({.offsets = std::span(offsets).subspan(begin, end - begin + 1),
+            .slots = bags,
+            .weights = weights},
+           {.pooling = Pooling::kSum}, of_bags, dim, gradients, nullptr);
+}
+
 std::map<uint32_t, RowGradients> GradientsOfBags(const std::vector<PushedBags>& parts,
                                                  const std::map<BagKey, PulledBags>& pulled,
                                                  const LocalTables& tables) {
   const PushedInOrder pushed = SortPushed(parts, pulled, tables);
+  std::map<uint32_t, TableLookups> lookups;
+  for (const auto& [key, one] : pushed) {
+    TableLookups& of_table = lookups[key.first];
+    of_table.lists.push_back(&one);
+    of_table.has_max = of_table.has_max || one.bags->part.is_max;
+    of_table.has_weights = of_table.has_weights || !one.bags->weights.empty();
+  }
+  RowMerge merge;
+  std::vector<uint64_t> ids;
+  std::vector<uint32_t> counts;
   std::map<uint32_t, RowGradients> by_table;
-  for (const auto& [key, one] : pushed) {
-    std::vector<uint64_t>& rows = by_table[key.first].rows;
-    rows.insert(rows.end(), one.bags->rows.begin(), one.bags->rows.end());
-  }
-  for (auto& [table, result] : by_table) {
-    std::sort(result.rows.begin(), result.rows.end());
-    result.rows.erase(std::unique(result.rows.begin(), result.rows.end()), result.rows.end());
-    result.gradients.assign(result.rows.size() * tables[table].layout.dim, 0.0f);
-  }
-  for (const auto& [key, one] : pushed) {
-    AddGradients(one, tables[key.first].layout.dim, &by_table[key.first]);
+  for (auto& [table, of_table] : lookups) {
+    RowGradients& result = by_table[table];
+    ids.clear();
+    for (const PushedBag* one : of_table.lists) {
+      for (const uint32_t slot : one->bags->slots) ids.push_back(Raw(one->bags->rows[slot]));
+    }
+    merge.Merge(ids, &result.rows, &counts, &of_table.slots);
+    const size_t dim = tables[table].layout.dim;
+    if (of_table.has_max) {
+      AddOfMaxima(of_table, dim, &result);
+      continue;
+    }
+    result.offsets.resize(counts.size() + 1);
+    std::partial_sum(counts.begin(), counts.end(), result.offsets.begin() + 1);
+    SortByRow(of_table, dim, &result);
   }
   return by_table;
 }

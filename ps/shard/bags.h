@@ -1,6 +1,7 @@
 // Bags that a shard pools (Plan::pools_on_shards): a pull's lookups become rows to read and sums to
 // send; the push that follows brings gradients of bags, which become gradients of rows. They are
 // added in (list, bag, position) order, so a row gets the bits that a push of rows would give it.
+// They are added when the row is updated: a step's rows, gradients of their own, fit in no cache.
 //
 // Threads: any; these are values and pure functions.
 #pragma once
@@ -15,6 +16,7 @@
 #include "common/frame.h"
 #include "common/kernels/embedding_bag.h"
 #include "common/status.h"
+#include "common/types.h"
 #include "common/wire/pull.h"
 #include "ps/shard/local_tables.h"
 
@@ -24,7 +26,7 @@ namespace rowhouse {
 struct PulledBags {
   TableBags part;
   uint32_t table = 0;             // index into LocalTables
-  std::vector<uint64_t> rows;     // distinct, ascending
+  std::vector<RowId> rows;        // distinct, ascending
   std::vector<uint32_t> slots;    // of each lookup: its row's place in `rows`
   std::vector<uint32_t> offsets;  // bags + 1
   std::vector<float> weights;     // one a lookup, or none
@@ -32,7 +34,7 @@ struct PulledBags {
   BagView view() const { return {.offsets = offsets, .slots = slots, .weights = weights}; }
   bool operator==(const PulledBags&) const = default;
   uint64_t bytes() const {
-    return sizeof(*this) + rows.size() * sizeof(uint64_t) +
+    return sizeof(*this) + rows.size() * sizeof(RowId) +
            (slots.size() + offsets.size() + weights.size()) * sizeof(uint32_t);
   }
 };
@@ -58,10 +60,17 @@ struct PooledFrames {
 PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const float> rows,
                             const LocalTables& tables);
 
-// Gradients of the rows of one table.
+// Gradients of the rows of one table: of each row the sum, in their order, of the gradients of the
+// bags that looked it up.
 struct RowGradients {
-  std::vector<uint64_t> rows;    // distinct, ascending
-  std::vector<float> gradients;  // rows x dim
+  std::vector<RowId> rows;        // distinct, ascending
+  std::vector<uint32_t> offsets;  // rows + 1, into the next two
+  std::vector<uint32_t> bags;     // the bag of each lookup
+  std::vector<float> weights;     // of each lookup, or none
+  std::vector<float> of_bags;     // bags x dim
+
+  // Writes the gradients of rows [begin, end), of dim floats each.
+  void Sum(size_t begin, size_t end, size_t dim, std::span<float> gradients) const;
 };
 
 // What one worker's push of bags adds to rows, by index of the table. `pulled`: the bags that the

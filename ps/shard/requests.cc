@@ -6,6 +6,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/pull.h"
 #include "ps/store/checkpoint_part.h"
+#include "sharding/rows/row_merge.h"
 
 namespace rowhouse {
 namespace {
@@ -131,6 +132,8 @@ Result<std::vector<PulledBags>> Requests::ReadBags(const std::vector<TableBags>&
                                                    const BagFrames& frames) const {
   RETURN_IF_ERROR(CheckBagSizes(parts, frames));
   std::vector<PulledBags> all;
+  RowMerge merge;
+  std::vector<uint32_t> counts;
   const std::byte* id = frames.ids.data();
   const uint32_t* length = frames.lengths.As<uint32_t>().data();
   const float* weight = frames.weights.As<float>().data();
@@ -152,13 +155,7 @@ Result<std::vector<PulledBags>> Requests::ReadBags(const std::vector<TableBags>&
                              part.lookups);
     }
     ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, ReadBagRows(table, part.lookups, &id));
-    bags.rows = rows;
-    std::sort(bags.rows.begin(), bags.rows.end());
-    bags.rows.erase(std::unique(bags.rows.begin(), bags.rows.end()), bags.rows.end());
-    for (const uint64_t row : rows) {
-      bags.slots.push_back(static_cast<uint32_t>(
-          std::lower_bound(bags.rows.begin(), bags.rows.end(), row) - bags.rows.begin()));
-    }
+    merge.Merge(rows, &bags.rows, &counts, &bags.slots);
     if (part.has_weights) {
       bags.weights.assign(weight, weight + part.lookups);
       weight += part.lookups;
@@ -179,7 +176,7 @@ void Requests::AddRowsOfBags(PullTask* pull) const {
   Frame ids(rows * sizeof(uint64_t)), counts(pull->eval ? 0 : rows * sizeof(uint32_t));
   std::ranges::copy(pull->ids.bytes(), ids.data());
   std::ranges::copy(pull->counts.bytes(), counts.data());
-  uint64_t* id = ids.As<uint64_t>().data() + first;
+  RowId* id = ids.As<RowId>().data() + first;
   size_t at = first;
   for (const PulledBags& bags : pull->bags) {
     id = std::copy(bags.rows.begin(), bags.rows.end(), id);

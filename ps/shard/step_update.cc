@@ -102,11 +102,7 @@ std::vector<TableTouches> TouchesOf(const StepPushes& pushes, const LocalTables&
   }
   for (uint32_t w = 0; w < of_bags->size(); ++w) {
     for (const auto& [table, of_table] : (*of_bags)[w]) {
-      const float* gradient = of_table.gradients.data();
-      for (const uint64_t row : of_table.rows) {
-        touches[table].Add({RowId{row}, w, 0, gradient});
-        gradient += DimOf(tables, table);
-      }
+      for (const RowId row : of_table.rows) touches[table].Add({row, w, 0, nullptr});
     }
   }
   for (TableTouches& of_table : touches) of_table.Finish();
@@ -133,6 +129,7 @@ void StepUpdate::GoOn() {
     const TableTouches& touches = work_->touches[work_->table];
     const size_t begin = work_->row, all = touches.rows().size();
     const size_t end = std::min(all, begin + kRowsAtOnce - rows);
+    SumBags(static_cast<uint32_t>(work_->table), begin, end);
     UpdateRows(rooms_.tables[work_->table], touches, begin, end, &turns);
     rows += end - begin;
     work_->row = end < all ? end : 0;
@@ -155,6 +152,36 @@ void StepUpdate::EndWork(Work work) {
   }
   if (work.stored.empty()) return done_();
   ReadMisses(std::move(work.stored));
+}
+
+// The gradients that bags give to rows [begin, end) of a table, whose touches ascend by row, and
+// so of each worker.
+void StepUpdate::SumBags(uint32_t table, size_t begin, size_t end) {
+  const size_t dim = DimOf(rooms_.tables, table);
+  const std::span<const RowId> rows = work_->touches[table].rows().subspan(begin, end - begin);
+  std::vector<const float*> next(work_->of_bags.size());  // of each worker
+  work_->sums.resize(next.size());
+  bool has_bags = false;
+  for (size_t w = 0; w < next.size(); ++w) {
+    const auto found = work_->of_bags[w].find(table);
+    if (found == work_->of_bags[w].end() || rows.empty()) continue;
+    has_bags = true;
+    const RowGradients& of_worker = found->second;
+    const auto place_of = [&](RowId row) {
+      return static_cast<size_t>(std::ranges::lower_bound(of_worker.rows, row) -
+                                 of_worker.rows.begin());
+    };
+    const size_t first = place_of(rows.front());
+    const size_t last = place_of(RowId{Raw(rows.back()) + 1});
+    work_->sums[w].resize((last - first) * dim);
+    of_worker.Sum(first, last, dim, work_->sums[w]);
+    next[w] = work_->sums[w].data();
+  }
+  if (!has_bags) return;
+  for (Touch& touch : work_->touches[table].Of(begin, end)) {
+    touch.gradient = next[touch.worker];
+    next[touch.worker] += dim;
+  }
 }
 
 void StepUpdate::UpdateRows(LocalTable& table, const TableTouches& touches, size_t begin,

@@ -29,7 +29,7 @@ struct Touch {
   RowId row;
   uint32_t worker;
   uint32_t lookups;       // 0 where the push does not say
-  const float* gradient;  // layout.dim floats
+  const float* gradient;  // layout.dim floats; null of bags, until they are summed
 };
 
 // All that was pushed to one table in a step, by row and then by worker.
@@ -49,9 +49,15 @@ class TableTouches {
   void Finish();
 
   std::span<const RowId> rows() const { return rows_; }  // distinct, ascending
-  std::span<const Touch> Of(size_t row) const {
-    const size_t first = FirstOf(row);
-    return std::span(touches_).subspan(first, FirstOf(row + 1) - first);
+  std::span<const Touch> Of(size_t row) const { return Of(row, row + 1); }
+  // Of rows [begin, end).
+  std::span<const Touch> Of(size_t begin, size_t end) const {
+    const size_t first = FirstOf(begin);
+    return std::span(touches_).subspan(first, FirstOf(end) - first);
+  }
+  std::span<Touch> Of(size_t begin, size_t end) {
+    const size_t first = FirstOf(begin);
+    return std::span(touches_).subspan(first, FirstOf(end) - first);
   }
   // Asks for the memory of the gradients of rows [begin, end).
   void Prefetch(size_t begin, size_t end, size_t dim) const;
@@ -112,10 +118,12 @@ class StepUpdate {
   struct Work {
     std::vector<std::map<uint32_t, RowGradients>> of_bags;  // by worker
     std::vector<TableTouches> touches;                      // by table
+    std::vector<std::vector<float>> sums;                   // by worker, of rows that are next
     size_t table = 0, row = 0;
     MissesBySlice stored = {}, never_written = {};
   };
 
+  void SumBags(uint32_t table, size_t begin, size_t end);
   void UpdateRows(LocalTable& table, const TableTouches& touches, size_t begin, size_t end,
                   TurnTimer* turns);
   void EndWork(Work work);

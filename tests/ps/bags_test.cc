@@ -13,7 +13,7 @@ using testing::HasSubstr;
 PulledBags TwoBags(bool is_max) {
   PulledBags bags;
   bags.part = {.list = 4, .bags = 2, .lookups = 3, .is_max = is_max};
-  bags.rows = {2, 7};
+  bags.rows = {RowId{2}, RowId{7}};
   bags.slots = {0, 1, 1};
   bags.offsets = {0, 2, 3};
   return bags;
@@ -48,8 +48,12 @@ TEST_F(BagsTest, GradientsOfBagsBecomeThoseOfRows) {
   const auto by_table = GradientsOfBags(
       {{.parts = parts, .gradients = gradients, .winners = winners}}, pulled, *tables_);
   ASSERT_EQ(by_table.size(), 1u);
-  EXPECT_THAT(by_table.at(0).rows, ElementsAre(2u, 7u));
-  EXPECT_THAT(by_table.at(0).gradients, ElementsAre(0.5f, 0.75f));
+  EXPECT_THAT(by_table.at(0).rows, ElementsAre(RowId{2}, RowId{7}));
+  std::vector<float> sums(2), last(1);
+  by_table.at(0).Sum(0, 2, /*dim=*/1, sums);
+  EXPECT_THAT(sums, ElementsAre(0.5f, 0.75f));
+  by_table.at(0).Sum(1, 2, /*dim=*/1, last);
+  EXPECT_THAT(last, ElementsAre(0.75f));
 }
 
 TEST_F(BagsTest, OnlyBagsThatWerePulledMayBePushed) {

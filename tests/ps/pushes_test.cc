@@ -122,11 +122,11 @@ TEST_F(PushesTest, WithALogAPartIsAnsweredAndCountsWhenTheLogHasIt) {
 
 TEST_F(PushesTest, AWorkerMustNotPullOtherBagsThanItHasPushed) {
   OpenPushes(/*logs=*/false);
-  PulledBags bags{.part = {.list = 1, .bags = 1, .lookups = 1}, .rows = {3}, .slots = {0}};
+  PulledBags bags{.part = {.list = 1, .bags = 1, .lookups = 1}, .rows = {RowId{3}}, .slots = {0}};
   bags.offsets = {0, 1};
   EXPECT_OK(pushes_->NotePulled({.sender = 0}, {bags}));
   PulledBags others = bags;
-  others.rows = {4};
+  others.rows = {RowId{4}};
   EXPECT_OK(pushes_->NotePulled({.sender = 0}, {others})) << "nothing was pushed yet";
   Take(0, 0);
   EXPECT_OK(pushes_->NotePulled({.sender = 0}, {others}));

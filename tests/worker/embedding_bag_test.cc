@@ -9,7 +9,7 @@
 #include "common/kernels/row_norm.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"
-#include "worker/embedding/batch_lookups.h"
+#include "sharding/rows/row_merge.h"
 
 namespace rowhouse {
 namespace {

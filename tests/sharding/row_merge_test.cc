@@ -2,7 +2,7 @@
 #include <random>
 
 #include "tests/testing/testing.h"
-#include "worker/embedding/batch_lookups.h"
+#include "sharding/rows/row_merge.h"
 
 namespace rowhouse {
 namespace {
