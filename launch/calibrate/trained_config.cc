@@ -98,8 +98,7 @@ Result<MeasuredStep> TrainOnce(const TrainedConfig& config) {
   return MeasuredStepOf(report.value());
 }
 
-// ---- Reference runs
-// ------------------------------------------------------------------------------
+// ---- Reference runs -----------------------------------------------------------------------------
 
 namespace {
 
@@ -114,11 +113,20 @@ void ForEachFittedPhase(const Use& use) {
   });
 }
 
-Result<std::vector<StepPhases>> Predict(const std::vector<ReferenceRun>& runs, Machine machine,
-                                        double factor) {
+// Of each phase, in the order of ForEachFittedPhase.
+using Factors = std::vector<double>;
+
+Machine WithFactors(Machine machine, const Factors& factors) {
+  size_t i = 0;
   ForEachFittedPhase([&](const NamedStepPhase& phase) {
-    machine.constants[InStep::ConstantOf(phase)] = {.value = factor, .unit = "", .spread = 0};
+    machine.constants[InStep::ConstantOf(phase)] = {
+        .value = factors[i++], .unit = "times", .spread = 0};
   });
+  return machine;
+}
+
+Result<std::vector<StepPhases>> Predict(const std::vector<ReferenceRun>& runs,
+                                        const Machine& machine) {
   std::vector<StepPhases> phases;
   for (const ReferenceRun& run : runs) {
     ASSIGN_OR_RETURN(const StepCost cost, PredictConfig(run.config, machine));
@@ -168,27 +176,46 @@ Result<std::vector<ReferenceRun>> TrainReferences(
   return runs;
 }
 
-// The model is linear in each factor: base + factor x slope.
+// A phase's predicted time grows with its factor, but not in proportion: of a pull and a push, what
+// is computed meanwhile is not waited for. So each factor is searched for by halving.
 Status FitInStep(const std::vector<ReferenceRun>& runs, Machine* machine) {
+  constexpr int kHalvings = 16;
   const Machine typical = WithTypicalInStep(*machine);  // in what is not fitted
-  ASSIGN_OR_RETURN(const std::vector<StepPhases> once, Predict(runs, typical, 1));
-  ASSIGN_OR_RETURN(const std::vector<StepPhases> twice, Predict(runs, typical, 2));
+  size_t phases = 0;
+  ForEachFittedPhase([&](const NamedStepPhase&) { ++phases; });
+  Factors low(phases, kMinFactor), high(phases, kMaxFactor);
+  std::vector<StepPhases> predicted;
+  for (int i = 0; i < kHalvings; ++i) {
+    Factors middle;
+    for (size_t p = 0; p < phases; ++p) middle.push_back((low[p] + high[p]) / 2);
+    ASSIGN_OR_RETURN(predicted, Predict(runs, WithFactors(typical, middle)));
+    size_t p = 0;
+    ForEachFittedPhase([&](const NamedStepPhase& phase) {
+      double sum = 0, measured = 0;
+      for (size_t r = 0; r < runs.size(); ++r) {
+        if (predicted[r].*phase.value <= 0) continue;  // the run has no such phase
+        sum += predicted[r].*phase.value;
+        measured += runs[r].step.SteadyPhase(phase.name);
+      }
+      (sum < measured ? low : high)[p] = middle[p];
+      ++p;
+    });
+  }
+  *machine = WithFactors(std::move(*machine), low);
   ForEachFittedPhase([&](const NamedStepPhase& phase) {
-    double slopes = 0, rest = 0, least = kMaxFactor, most = kMinFactor;
+    double least = kMaxFactor, most = 0;
     for (size_t r = 0; r < runs.size(); ++r) {
-      const double slope = twice[r].*phase.value - once[r].*phase.value;
-      const double base = once[r].*phase.value - slope;
-      if (slope <= 0) continue;
-      const double measured = runs[r].step.SteadyPhase(phase.name);
-      slopes += slope;
-      rest += measured - base;
-      least = std::min(least, (measured - base) / slope);
-      most = std::max(most, (measured - base) / slope);
+      if (predicted[r].*phase.value <= 0) continue;
+      const double ratio = runs[r].step.SteadyPhase(phase.name) / predicted[r].*phase.value;
+      least = std::min(least, ratio);
+      most = std::max(most, ratio);
     }
-    if (slopes <= 0) return;
-    const double factor = std::clamp(rest / slopes, kMinFactor, kMaxFactor);
-    machine->constants[InStep::ConstantOf(phase)] = {
-        .value = factor, .unit = "times", .spread = (most - least) / factor};
+    MachineConstant& constant = machine->constants[InStep::ConstantOf(phase)];
+    if (most > 0) {
+      constant.spread = most - least;
+    } else {  // in no run
+      constant = typical.constants.at(InStep::ConstantOf(phase));
+    }
   });
   return OkStatus();
 }

@@ -69,7 +69,7 @@ TrainedShape BenchmarkShape() {
           .rows = std::vector<uint64_t>(kTables, 1'000'000),
           .ids_a_bag = 100,
           .zipf_exponent = 0,
-          .flags = {"--pool_on=shards"}};
+          .flags = {"--pool_on=shards", "--shards=2", "--strategy=table_wise_lpt"}};
 }
 
 std::vector<LayerSize> LayersOf(const ModelSpec& model) {

@@ -62,11 +62,10 @@ void AddOfMaxima(const TableLookups& lookups, size_t dim, RowGradients* result) 
         if (winners[i] != kNoWinner) winners[i] += bags.offsets[i / dim];
       }
     }
-    AddBagGradients({.offsets = bags.offsets,
-                     .slots = slots.first(bags.slots.size()),
-                     .weights = bags.weights},
-                    {.pooling = PoolingOf(bags.part).pooling}, {one->gradients, values}, dim,
-                    &winners, result->of_bags);
+    AddBagGradients(
+        {.offsets = bags.offsets, .slots = slots.first(bags.slots.size()), .weights = bags.weights},
+        {.pooling = PoolingOf(bags.part).pooling}, {one->gradients, values}, dim, &winners,
+        result->of_bags);
     slots = slots.subspan(bags.slots.size());
   }
   result->offsets.resize(rows + 1);

@@ -1,8 +1,9 @@
+#include "sharding/rows/row_merge.h"
+
 #include <map>
 #include <random>
 
 #include "tests/testing/testing.h"
-#include "sharding/rows/row_merge.h"
 
 namespace rowhouse {
 namespace {

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "common/kernels/row_norm.h"
+#include "sharding/rows/row_merge.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"
-#include "sharding/rows/row_merge.h"
 
 namespace rowhouse {
 namespace {

@@ -145,7 +145,7 @@ class Exchanges {
       shard_ms.push_back(PullOf(traffic_.shards[s]).shard);
       result_.shards[s].pull = shard_ms.back() * workload_.step.workers;
     }
-    result_.worker_pull = whole.worker;
+    result_.worker_pull = PullFactor() * whole.worker;
     result_.pull = PullFactor() * Wall(whole, shard_ms, pools());
     AddLink(all_.pull_reply_bytes, &ShardTraffic::pull_reply_bytes, &result_.pull);
   }
@@ -196,7 +196,7 @@ class Exchanges {
       result_.shards[s].push = shard_ms.back() * workload_.step.workers;
       result_.shards[s].apply = ApplyOf(traffic_.shards[s]);
     }
-    result_.worker_push = whole.worker;
+    result_.worker_push = factors_.phases.push * whole.worker;
     result_.push = factors_.phases.push * Wall(whole, shard_ms, /*is_work=*/false);
     AddLink(all_.push_request_bytes, &ShardTraffic::push_request_bytes, &result_.push);
   }
