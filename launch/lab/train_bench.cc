@@ -24,6 +24,8 @@
 #include "launch/figures/json_output.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/dataset.h"
+#include "worker/dense/dense_parameters.h"
+#include "worker/dense/interaction.h"
 #include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
@@ -132,8 +134,9 @@ class ShapeRuns {
 // The products of a step's layers, one after the other.
 class LayerProducts {
  public:
-  LayerProducts(const ModelSpec& model, uint64_t batch) : batch_(static_cast<int64_t>(batch)) {
-    for (const LayerSize& size : LayersOf(model)) {
+  LayerProducts(const std::vector<LayerSize>& layers, uint64_t batch)
+      : batch_(static_cast<int64_t>(batch)) {
+    for (const LayerSize& size : layers) {
       layers_.push_back({.size = size,
                          .x = std::vector<float>(batch * size.in, 0.5f),
                          .weights = std::vector<float>(size_t{size.in} * size.out, 0.01f),
@@ -177,6 +180,66 @@ class LayerProducts {
   const int64_t batch_;
   std::vector<Layer> layers_;
   MatrixProducts products_;
+};
+
+// The cross layers of MLPerf's DLRM-DCNv2 (configs/mlperf_v2.yaml), forward and backward, for the
+// samples that `batch` says.
+class CrossLayers {
+ public:
+  static constexpr uint32_t kVectors = 27, kDim = 128, kLayers = 3, kRank = 512;
+
+  explicit CrossLayers(uint64_t batch)
+      : batch_(batch),
+        layers_(Interactions()
+                    .Make("dcn", {.widths = std::vector<uint32_t>(kVectors, kDim),
+                                  .dcn_num_layers = kLayers,
+                                  .dcn_low_rank_dim = kRank,
+                                  .products = &products_})
+                    .value()),
+        vector_(batch * kDim, 0.5f),
+        gradients_(kVectors, std::vector<float>(batch * kDim)),
+        z_(batch * layers_->width()) {
+    layers_->AddParameters(&parameters_);
+    parameters_.Allocate();
+    std::ranges::fill(parameters_.values(), 1e-3f);
+  }
+
+  // What it multiplies.
+  std::vector<LayerSize> Sizes() const {
+    std::vector<LayerSize> sizes;
+    for (uint32_t l = 0; l < kLayers; ++l) {
+      sizes.push_back({.in = kVectors * kDim, .out = kRank});
+      sizes.push_back({.in = kRank, .out = kVectors * kDim});
+    }
+    return sizes;
+  }
+
+  StepTime Measure() {
+    omp_set_num_threads(1);
+    const std::vector<const float*> vectors(kVectors, vector_.data());
+    std::vector<float*> gradients;
+    for (std::vector<float>& one : gradients_) gradients.push_back(one.data());
+    std::vector<double> ms;
+    double before = 0;
+    for (int step = -1; step < kProductSteps; ++step) {
+      const Stopwatch stopwatch;
+      layers_->Forward(vectors, batch_, z_.data());
+      layers_->Backward(z_.data(), batch_, gradients);
+      if (step >= 0) ms.push_back(stopwatch.Ns() * 1e-6);
+      if (step < 0) before = CpuSecondsOf(RUSAGE_SELF);
+    }
+    return {.wall_ms = MedianOf(ms),
+            .cpu_ms = (CpuSecondsOf(RUSAGE_SELF) - before) * 1e3 / kProductSteps};
+  }
+
+ private:
+  const uint64_t batch_;
+  MatrixProducts products_;
+  DenseParameters parameters_;
+  const std::unique_ptr<Interaction> layers_;
+  const std::vector<float> vector_;
+  std::vector<std::vector<float>> gradients_;
+  std::vector<float> z_;
 };
 
 // PyTorch's steps: tests/bench/train_torch.py, which refuses where it would be no yardstick.
@@ -255,7 +318,9 @@ class TrainBench {
     const TrainedCase bags = {
         .name = "two threads, batch 2048", .batch = 2048, .steps = 16, .threads = 2, .target = 2.0};
     RETURN_IF_ERROR(benchmark.WriteSamples(bags.batch * bags.steps));
-    return MeasureShape(&benchmark, {bags});
+    RETURN_IF_ERROR(MeasureShape(&benchmark, {bags}));
+    MeasureCrossLayers();
+    return OkStatus();
   }
 
   const std::vector<TrainLine>& lines() const { return lines_; }
@@ -288,7 +353,7 @@ class TrainBench {
         ASSIGN_OR_RETURN(const StepTime ours, runs->Train(one));
         samples[c].ours.push_back(ours);
         samples[c].products.push_back(
-            LayerProducts(shape.model, one.batch).Measure(static_cast<int>(one.threads)));
+            LayerProducts(LayersOf(shape.model), one.batch).Measure(static_cast<int>(one.threads)));
       }
     }
     for (size_t c = 0; c < cases.size(); ++c) AddLines(shape, cases[c], samples[c]);
@@ -296,7 +361,7 @@ class TrainBench {
   }
 
   void AddLines(const TrainedShape& shape, const TrainedCase& one, const Samples& samples) {
-    const double flops = FlopsOfStep(shape.model, one.batch);
+    const double flops = FlopsOf(LayersOf(shape.model), one.batch);
     const std::string name = shape.name + ", " + one.name;
     if (!samples.torch.empty()) {
       lines_.push_back(LineOf({.name = name,
@@ -355,6 +420,22 @@ class TrainBench {
     return OkStatus();
   }
 
+  void MeasureCrossLayers() {
+    constexpr uint64_t kBatch = 2048;
+    CrossLayers layers(kBatch);
+    std::vector<StepTime> measured, products;
+    for (int pair = 0; pair < pairs_; ++pair) {
+      measured.push_back(layers.Measure());
+      products.push_back(LayerProducts(layers.Sizes(), kBatch).Measure(/*threads=*/1));
+    }
+    lines_.push_back(LineOf({.name = "cross layers of MLPerf's DCNv2, one thread, batch 2048",
+                             .yardstick_is = "their products alone, by oneDNN in f32",
+                             .target = 1.5,
+                             .is_at_most = true,
+                             .flops = FlopsOf(layers.Sizes(), kBatch)},
+                            measured, products));
+  }
+
   Status MeasureTwoWorkers(ShapeRuns* runs, const TrainedCase& one) {
     if (!MpirunScript().ok()) return OkStatus();
     std::vector<StepTime> alone, two;
@@ -367,7 +448,7 @@ class TrainBench {
     }
     lines_.push_back(LineOf({.name = "Kaggle, 2 workers and 2 PS nodes, batch 2048",
                              .yardstick_is = "1 worker, 1 PS node",
-                             .flops = FlopsOfStep(runs->shape().model, one.batch)},
+                             .flops = FlopsOf(LayersOf(runs->shape().model), one.batch)},
                             two, alone));
     return OkStatus();
   }

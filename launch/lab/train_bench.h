@@ -35,7 +35,7 @@ struct LayerSize {
 };
 std::vector<LayerSize> LayersOf(const ModelSpec& model);
 // Of the products of a step: forward, gradient of the input, gradient of the weights.
-double FlopsOfStep(const ModelSpec& model, uint64_t batch);
+double FlopsOf(const std::vector<LayerSize>& layers, uint64_t batch);
 
 // What a step took: medians of wall time, means of CPU time of all its processes.
 struct StepTime {

@@ -86,9 +86,9 @@ std::vector<LayerSize> LayersOf(const ModelSpec& model) {
   return layers;
 }
 
-double FlopsOfStep(const ModelSpec& model, uint64_t batch) {
+double FlopsOf(const std::vector<LayerSize>& layers, uint64_t batch) {
   double flops = 0;
-  for (const LayerSize& layer : LayersOf(model)) {
+  for (const LayerSize& layer : layers) {
     flops += 2.0 * layer.in * layer.out * (layer.has_input_gradient ? 3 : 2);
   }
   return flops * static_cast<double>(batch);

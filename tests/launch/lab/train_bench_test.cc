@@ -34,7 +34,7 @@ TEST(TrainBenchTest, ProductsAreThoseOfAllLayers) {
   ASSERT_EQ(layers.size(), 4u);
   EXPECT_EQ(layers[2].in, 2u + 3u) << "the bottom MLP's output and three pairs";
   // 2 of the first layer, 3 of each other one.
-  EXPECT_EQ(FlopsOfStep(model, 10), 2.0 * 10 * (2 * 15 + 3 * (10 + 20 + 4)));
+  EXPECT_EQ(FlopsOf(LayersOf(model), 10), 2.0 * 10 * (2 * 15 + 3 * (10 + 20 + 4)));
 }
 
 TEST(TrainBenchTest, RatiosAreOfPairs) {
