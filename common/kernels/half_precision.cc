@@ -19,6 +19,14 @@ ROWHOUSE_TARGET_CLONES void NearestBf16Clones(const float* values, uint16_t* hal
   kernel_bodies::RoundToBf16(kernel_bodies::ToNearestEven(), values, halves, n);
 }
 
+ROWHOUSE_TARGET_CLONES void NearestBf16Clones(float* values, size_t n) {
+  kernel_bodies::RoundToNearestBf16(values, n);
+}
+
+ROWHOUSE_TARGET_CLONES void AddBf16Clones(const uint16_t* halves, float* sums, size_t n) {
+  kernel_bodies::AddBf16(halves, sums, n);
+}
+
 ROWHOUSE_TARGET_CLONES void NearestF16Clones(const float* values, uint16_t* halves, size_t n) {
   kernel_bodies::RoundToF16(kernel_bodies::ToNearestEven(), values, halves, n);
 }
@@ -48,6 +56,15 @@ void WidenF16(std::span<const uint16_t> halves, std::span<float> values) {
 void RoundToNearestBf16(std::span<const float> values, std::span<uint16_t> halves) {
   CHECK_EQ(halves.size(), values.size());
   NearestBf16Clones(values.data(), halves.data(), values.size());
+}
+
+void RoundToNearestBf16(std::span<float> values) {
+  NearestBf16Clones(values.data(), values.size());
+}
+
+void AddBf16(std::span<const uint16_t> halves, std::span<float> sums) {
+  CHECK_EQ(halves.size(), sums.size());
+  AddBf16Clones(halves.data(), sums.data(), sums.size());
 }
 
 void RoundToNearestF16(std::span<const float> values, std::span<uint16_t> halves) {

@@ -29,7 +29,11 @@ struct RoundingDraws {
 void WidenBf16(std::span<const uint16_t> halves, std::span<float> values);
 void WidenF16(std::span<const uint16_t> halves, std::span<float> values);
 
+// sums += halves, in f32
+void AddBf16(std::span<const uint16_t> halves, std::span<float> sums);
+
 void RoundToNearestBf16(std::span<const float> values, std::span<uint16_t> halves);
+void RoundToNearestBf16(std::span<float> values);  // in place
 void RoundToNearestF16(std::span<const float> values, std::span<uint16_t> halves);
 
 void RoundToBf16(const RoundingDraws& draws, std::span<const float> values,

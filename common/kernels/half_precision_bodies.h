@@ -36,20 +36,34 @@ ROWHOUSE_KERNEL_BODY void WidenBf16(const uint16_t* halves, float* values, size_
   for (size_t i = 0; i < n; ++i) values[i] = std::bit_cast<float>(uint32_t{halves[i]} << 16);
 }
 
+ROWHOUSE_KERNEL_BODY void AddBf16(const uint16_t* halves, float* sums, size_t n) {
+  for (size_t i = 0; i < n; ++i) sums[i] += std::bit_cast<float>(uint32_t{halves[i]} << 16);
+}
+
+// In the lower 16 bits.
+template <typename Rounding>
+ROWHOUSE_KERNEL_BODY uint32_t Bf16Of(const Rounding& rounding, float value, size_t i) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  uint32_t half = (magnitude + rounding.template Addend<16>(magnitude, i)) >> 16;
+  half = half > 0x7f7f ? 0x7f7f : half;
+  // Infinity stays itself. A NaN whose payload would be cut off whole would become infinity, so it
+  // becomes the NaN 0x7fc0.
+  const uint32_t cut = magnitude >> 16;
+  const uint32_t special = magnitude > kInfinity && cut == 0x7f80 ? 0x7fc0 : cut;
+  half = magnitude >= kInfinity ? special : half;
+  return (bits >> 16 & 0x8000) | half;
+}
+
 template <typename Rounding>
 ROWHOUSE_KERNEL_BODY void RoundToBf16(const Rounding& rounding, const float* values,
                                       uint16_t* halves, size_t n) {
+  for (size_t i = 0; i < n; ++i) halves[i] = static_cast<uint16_t>(Bf16Of(rounding, values[i], i));
+}
+
+ROWHOUSE_KERNEL_BODY void RoundToNearestBf16(float* values, size_t n) {
   for (size_t i = 0; i < n; ++i) {
-    const uint32_t bits = std::bit_cast<uint32_t>(values[i]);
-    const uint32_t magnitude = bits & 0x7fffffff;
-    uint32_t half = (magnitude + rounding.template Addend<16>(magnitude, i)) >> 16;
-    half = half > 0x7f7f ? 0x7f7f : half;
-    // Infinity stays itself. A NaN whose payload would be cut off whole would become infinity, so
-    // it becomes the NaN 0x7fc0.
-    const uint32_t cut = magnitude >> 16;
-    const uint32_t special = magnitude > kInfinity && cut == 0x7f80 ? 0x7fc0 : cut;
-    half = magnitude >= kInfinity ? special : half;
-    halves[i] = static_cast<uint16_t>(bits >> 16 & 0x8000) | static_cast<uint16_t>(half);
+    values[i] = std::bit_cast<float>(Bf16Of(ToNearestEven(), values[i], i) << 16);
   }
 }
 

@@ -13,8 +13,8 @@
 
 namespace rowhouse {
 
-// The format in which cache and store keep the weights of a table. Pulls, pooling, updates and
-// optimizer state are f32 in each (sharding/rows/record_weights.h).
+// The format in which cache and store keep the weights of a table. Pooling, updates and optimizer
+// state are f32 in each (sharding/rows/record_weights.h).
 enum class Precision : uint8_t { kF32, kBf16, kF16 };
 
 // By value of the enum.
@@ -31,6 +31,19 @@ inline std::optional<Precision> FindPrecision(const std::string& name) {
 }
 
 constexpr size_t BytesOfWeight(Precision precision) { return precision == Precision::kF32 ? 4 : 2; }
+
+// The numbers, f32 or bf16, that rows are looked up in and that workers give as gradients
+// (--pull_precision, --push_precision). A lookup reads a row's weights rounded to `pull`; each
+// worker's summed gradient of a row is rounded to `push` before those of workers are summed. This
+// is so wherever rows lie, so that no plan changes a bit; messages carry the rounded numbers.
+// Rounding is to nearest, ties to even. A NaN or infinity stays one, and is found as in f32; a
+// finite number beyond the largest finite bf16 becomes that one.
+struct RowPrecision {
+  Precision pull = Precision::kF32;
+  Precision push = Precision::kF32;
+
+  bool operator==(const RowPrecision&) const = default;
+};
 
 struct RecordTrailer {
   uint64_t lsn = 0;        // log sequence number of the last change: its step + 1

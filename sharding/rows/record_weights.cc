@@ -3,10 +3,12 @@
 #include <glog/logging.h>
 #include <xxhash.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "common/kernels/finite.h"
+#include "common/kernels/row_updates.h"
 #include "common/random.h"
 
 namespace rowhouse {
@@ -61,6 +63,43 @@ void WidenWeights(const RecordLayout& layout, const std::byte* record, std::span
       return WidenBf16(Halves(layout, record), weights);
     case Precision::kF16:
       return WidenF16(Halves(layout, record), weights);
+  }
+}
+
+void PackNumbers(Precision precision, std::span<const float> values, std::byte* numbers) {
+  if (precision == Precision::kF32) {
+    std::memcpy(numbers, values.data(), values.size_bytes());
+  } else {
+    RoundToNearestBf16(values, {reinterpret_cast<uint16_t*>(numbers), values.size()});
+  }
+}
+
+void UnpackNumbers(Precision precision, const std::byte* numbers, std::span<float> values) {
+  if (precision == Precision::kF32) {
+    std::memcpy(values.data(), numbers, values.size_bytes());
+  } else {
+    WidenBf16({reinterpret_cast<const uint16_t*>(numbers), values.size()}, values);
+  }
+}
+
+void AddNumbers(Precision precision, const std::byte* numbers, std::span<float> sums) {
+  if (precision == Precision::kF32) {
+    AddRow({reinterpret_cast<const float*>(numbers), sums.size()}, sums);
+  } else {
+    AddBf16({reinterpret_cast<const uint16_t*>(numbers), sums.size()}, sums);
+  }
+}
+
+void ConvertWeights(Precision precision, const RecordLayout& layout, const std::byte* record,
+                    std::byte* numbers) {
+  if (layout.precision == Precision::kF32) {
+    PackNumbers(precision, layout.weights(record), numbers);
+  } else if (precision == Precision::kF32) {
+    WidenWeights(layout, record, {reinterpret_cast<float*>(numbers), layout.dim});
+  } else {  // f16 to bf16
+    std::array<float, TableSpec::kMaxDim> weights;
+    WidenWeights(layout, record, std::span(weights).first(layout.dim));
+    PackNumbers(precision, std::span(weights).first(layout.dim), numbers);
   }
 }
 

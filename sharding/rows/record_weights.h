@@ -40,6 +40,32 @@ inline void ReadWeights(const RecordLayout& layout, const std::byte* record,
   }
 }
 
+// ---- Numbers as RowPrecision has them -----------------------------------------------------------
+// `precision`: f32 or bf16. `numbers`: so many of it, one after the other.
+
+void PackNumbers(Precision precision, std::span<const float> values, std::byte* numbers);
+void UnpackNumbers(Precision precision, const std::byte* numbers, std::span<float> values);
+// sums += numbers
+void AddNumbers(Precision precision, const std::byte* numbers, std::span<float> sums);
+// In place: what packing and unpacking would give.
+inline void RoundNumbers(Precision precision, std::span<float> values) {
+  if (precision != Precision::kF32) RoundToNearestBf16(values);
+}
+// The weights of a record, packed: layout.dim numbers.
+void ConvertWeights(Precision precision, const RecordLayout& layout, const std::byte* record,
+                    std::byte* numbers);
+
+inline void PackWeights(Precision precision, const RecordLayout& layout, const std::byte* record,
+                        std::byte* numbers) {
+  if (layout.precision == precision) {
+    std::memcpy(numbers, record, layout.dim * BytesOfWeight(precision));
+  } else {
+    ConvertWeights(precision, layout, record, numbers);
+  }
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
 // Initial weights: rounds to nearest.
 void WriteInitialWeights(const RecordLayout& layout, std::span<const float> weights,
                          std::byte* record);

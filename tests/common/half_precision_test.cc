@@ -228,6 +228,25 @@ TEST(HalfPrecisionFormats, HandMadeNumbers) {
   EXPECT_EQ(to_bf16(0x1p-134f), 0x0000);
 }
 
+TEST(HalfPrecisionFormats, InPlaceAValueBecomesTheNearestBf16) {
+  const auto rounded = [](float value) {
+    RoundToNearestBf16({&value, 1});
+    return value;
+  };
+  EXPECT_EQ(rounded(1.0f + 0x1p-8f), 1.0f) << "a tie goes to the even one";
+  EXPECT_EQ(rounded(1.0f + 0x3p-8f), 1.0f + 0x1p-6f) << "and so does this";
+  EXPECT_EQ(rounded(1.0f + 0x1.002p-8f), 1.0f + 0x1p-7f);
+  EXPECT_EQ(rounded(0x1p-133f), 0x1p-133f) << "the least subnormal";
+  EXPECT_EQ(rounded(0x1p-134f), 0.0f);
+  EXPECT_EQ(rounded(0x1.8p-133f), 0x1p-132f);
+  EXPECT_TRUE(std::signbit(rounded(-0x1p-149f)));
+  EXPECT_EQ(rounded(std::numeric_limits<float>::max()), 0x1.fep127f) << "not infinite";
+  EXPECT_EQ(rounded(-kHalfPrecisionInf), -kHalfPrecisionInf);
+  for (const uint32_t bits : {0x7fc00000u, 0x7f800001u, 0xff800001u, 0x7fffffffu}) {
+    EXPECT_TRUE(std::isnan(rounded(std::bit_cast<float>(bits)))) << bits;
+  }
+}
+
 // ---- The same bits for each instruction set -------------------------------------------------
 
 struct Bodies {
@@ -239,34 +258,41 @@ struct Bodies {
   void (*nearest_f16)(const float*, uint16_t*, size_t);
   void (*bf16)(const float*, uint16_t*, size_t);
   void (*f16)(const float*, uint16_t*, size_t);
+  void (*nearest_in_place)(float*, size_t);
+  void (*add_bf16)(const uint16_t*, float*, size_t);
 };
 void PrintTo(const Bodies& bodies, std::ostream* out) { *out << bodies.name; }
 
 constexpr kernel_bodies::Stochastically kDraws{.key = 3, .first = 40};
 
-#define ROWHOUSE_BODIES_FOR(NAME, TARGET)                                                \
-  struct NAME {                                                                          \
-    TARGET static void WidenB(const uint16_t* h, float* v, size_t n) {                   \
-      kernel_bodies::WidenBf16(h, v, n);                                                 \
-    }                                                                                    \
-    TARGET static void WidenF(const uint16_t* h, float* v, size_t n) {                   \
-      kernel_bodies::WidenF16(h, v, n);                                                  \
-    }                                                                                    \
-    TARGET static void NearestB(const float* v, uint16_t* h, size_t n) {                 \
-      kernel_bodies::RoundToBf16(kernel_bodies::ToNearestEven(), v, h, n);               \
-    }                                                                                    \
-    TARGET static void NearestF(const float* v, uint16_t* h, size_t n) {                 \
-      kernel_bodies::RoundToF16(kernel_bodies::ToNearestEven(), v, h, n);                \
-    }                                                                                    \
-    TARGET static void DrawB(const float* v, uint16_t* h, size_t n) {                    \
-      kernel_bodies::RoundToBf16(kDraws, v, h, n);                                       \
-    }                                                                                    \
-    TARGET static void DrawF(const float* v, uint16_t* h, size_t n) {                    \
-      kernel_bodies::RoundToF16(kDraws, v, h, n);                                        \
-    }                                                                                    \
-    static Bodies All(bool supported) {                                                  \
-      return {#NAME, supported, &WidenB, &WidenF, &NearestB, &NearestF, &DrawB, &DrawF}; \
-    }                                                                                    \
+#define ROWHOUSE_BODIES_FOR(NAME, TARGET)                                                       \
+  struct NAME {                                                                                 \
+    TARGET static void WidenB(const uint16_t* h, float* v, size_t n) {                          \
+      kernel_bodies::WidenBf16(h, v, n);                                                        \
+    }                                                                                           \
+    TARGET static void WidenF(const uint16_t* h, float* v, size_t n) {                          \
+      kernel_bodies::WidenF16(h, v, n);                                                         \
+    }                                                                                           \
+    TARGET static void NearestB(const float* v, uint16_t* h, size_t n) {                        \
+      kernel_bodies::RoundToBf16(kernel_bodies::ToNearestEven(), v, h, n);                      \
+    }                                                                                           \
+    TARGET static void NearestF(const float* v, uint16_t* h, size_t n) {                        \
+      kernel_bodies::RoundToF16(kernel_bodies::ToNearestEven(), v, h, n);                       \
+    }                                                                                           \
+    TARGET static void DrawB(const float* v, uint16_t* h, size_t n) {                           \
+      kernel_bodies::RoundToBf16(kDraws, v, h, n);                                              \
+    }                                                                                           \
+    TARGET static void DrawF(const float* v, uint16_t* h, size_t n) {                           \
+      kernel_bodies::RoundToF16(kDraws, v, h, n);                                               \
+    }                                                                                           \
+    TARGET static void InPlace(float* v, size_t n) { kernel_bodies::RoundToNearestBf16(v, n); } \
+    TARGET static void Add(const uint16_t* h, float* v, size_t n) {                             \
+      kernel_bodies::AddBf16(h, v, n);                                                          \
+    }                                                                                           \
+    static Bodies All(bool supported) {                                                         \
+      return {#NAME,     supported, &WidenB, &WidenF,  &NearestB,                               \
+              &NearestF, &DrawB,    &DrawF,  &InPlace, &Add};                                   \
+    }                                                                                           \
   }
 
 ROWHOUSE_BODIES_FOR(HalfBase, );
@@ -319,6 +345,27 @@ TEST_P(HalfPrecisionBodies, HaveTheBitsOfTheDispatchedForm) {
     bodies.widen_f16(halves.data(), as_floats(widened).data(), n);
     WidenF16(halves, as_floats(widened_expected));
     EXPECT_EQ(widened, widened_expected);
+    // In place: what rounding and widening give.
+    std::ranges::copy(values, as_floats(widened).begin());
+    bodies.nearest_in_place(as_floats(widened).data(), n);
+    RoundToNearestBf16(values, halves);
+    WidenBf16(halves, as_floats(widened_expected));
+    EXPECT_EQ(widened, widened_expected);
+    // Added as f32 to sums of all magnitudes. NaNs aside, whose payloads a sum may choose.
+    std::vector<float> sums(n, 1.25f);
+    for (size_t i = 0; i < n; ++i) {
+      halves[i] &= 0xbfff;  // finite
+      sums[i] = std::ldexp(sums[i], static_cast<int>(i % 100) - 50);
+    }
+    std::vector<float> expected_sums(n);
+    for (size_t i = 0; i < n; ++i) {
+      expected_sums[i] = sums[i] + std::bit_cast<float>(uint32_t{halves[i]} << 16);
+    }
+    std::vector<float> dispatched = sums;
+    AddBf16(halves, dispatched);
+    bodies.add_bf16(halves.data(), sums.data(), n);
+    EXPECT_EQ(sums, expected_sums);
+    EXPECT_EQ(dispatched, expected_sums);
   }
 }
 

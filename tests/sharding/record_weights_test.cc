@@ -85,6 +85,30 @@ TEST(RecordWeights, TakeHalfTheBytesFilledUpToFour) {
   }
 }
 
+// Whatever they are stored in, a record's weights are packed as their f32 values would be.
+TEST(RecordWeights, PackedTheyAreThoseOfF32Rounded) {
+  for (const std::string& stored : PrecisionNames()) {
+    RecordWeightsRow row(RecordWeightsTable(stored, 37));
+    std::vector<float> first;
+    for (int c = 0; c < 37; ++c) first.push_back(0.0131f * static_cast<float>(c) - 0.2f);
+    row.First(first);
+    for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+      SCOPED_TRACE(fmt::format("{} as {}", stored, PrecisionNames()[static_cast<int>(precision)]));
+      std::vector<float> expected = row.Weights(), unpacked(37), added(37, 1.0f);
+      RoundNumbers(precision, expected);
+      EXPECT_EQ(expected != row.Weights(), stored != "bf16" && precision == Precision::kBf16);
+      std::vector<std::byte> numbers(37 * BytesOfWeight(precision)), of_values(numbers.size());
+      PackWeights(precision, row.layout, row.record.data(), numbers.data());
+      PackNumbers(precision, row.Weights(), of_values.data());
+      EXPECT_EQ(numbers, of_values);
+      UnpackNumbers(precision, numbers.data(), unpacked);
+      EXPECT_EQ(unpacked, expected);
+      AddNumbers(precision, numbers.data(), added);
+      for (size_t c = 0; c < added.size(); ++c) EXPECT_EQ(added[c], 1.0f + expected[c]);
+    }
+  }
+}
+
 TEST(RecordWeights, TheDrawsOfAnUpdateAreWhatTheHeaderSays) {
   TableSpec table = RecordWeightsTable("bf16");
   table.initialiser_options.seed = 9;
