@@ -31,8 +31,8 @@
 
 namespace rowhouse {
 
-inline constexpr uint16_t kProtocolVersion = 10;
-inline constexpr uint16_t kOldestProtocolVersion = 10;  // still understood
+inline constexpr uint16_t kProtocolVersion = 11;
+inline constexpr uint16_t kOldestProtocolVersion = 11;  // still understood
 inline constexpr size_t kHeaderBytes = 64;
 
 // Numbers travel on the wire: never reuse one.

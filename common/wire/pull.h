@@ -69,7 +69,8 @@ struct PullRequest {
 };
 
 // Payload frames when code is 0:
-//   0  weights f32, of the columns asked for, row after row, in the order of the request
+//   0  weights, f32 or, with pull_precision bf16 (job description), bf16, of the columns asked for,
+//      row after row, in the order of the request
 // and, if the request had bags, in their order:
 //   1  pooled columns, bag after bag: f32, or f64 where the entry is partial
 //   2  winners u32 of entries that take the maximum, one for each pooled value: the number of the

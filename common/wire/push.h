@@ -13,7 +13,8 @@ namespace rowhouse {
 // Payload frames:
 //   0  ids u64, of the rows of `tables`, in order. Over all parts of a worker's push of a step, a
 //      row occurs once for each slice on this shard that holds some of its columns
-//   1  gradients f32 of the columns of each entry, row after row
+//   1  gradients, f32 or, with push_precision bf16 (job description), bf16, of the columns of each
+//      entry, row after row
 //   2  lookup counts u32, one for each row, at least 1; may be empty if no table of the part has
 //      scale_grad_by_freq
 // and, if `bags` has entries, in their order:

@@ -78,6 +78,7 @@ Result<std::unique_ptr<ModelRows>> ModelRows::Open(const SavedRows& model,
   std::unique_ptr<ModelRows> rows(new ModelRows());
   rows->specs_ = model.manifest().tables;
   rows->tables_.resize(rows->specs_.size());
+  rows->precision_ = options.precision;
   if (!options.mapped.empty()) {
     RETURN_IF_ERROR(rows->MapTables(model, options).Annotate("--rows=" + options.mapped));
     return rows;
@@ -102,6 +103,7 @@ Status ModelRows::LoadTables(uint64_t memory_bytes) {
     const std::span<float> floats(reinterpret_cast<float*>(table.memory.data()),
                                   spec.rows * spec.dim);
     RETURN_IF_ERROR(weights_->ReadRange(spec.id, 0, floats));
+    RoundNumbers(precision_, floats);
     table.whole = floats;
     memory_bytes_ += RecordBytesOf(spec);
   }
@@ -154,8 +156,9 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
 void ModelRows::ServeTo(EmbeddingLayer* layer) const {
   for (const TableSpec& spec : specs_) {
     const std::span<const float> whole = tables_[Raw(spec.id)].whole;
-    // Rows with a greatest norm are shortened in copies of them.
-    if (whole.data() != nullptr && CanBeWhole(spec) && spec.max_norm == 0.0) {
+    // Rows with a greatest norm are shortened in copies of them, and mapped ones are rounded there.
+    const bool is_rounded = precision_ == Precision::kF32 || mapped_bytes_ == 0;
+    if (whole.data() != nullptr && CanBeWhole(spec) && spec.max_norm == 0.0 && is_rounded) {
       layer->ReadFrom(spec.id, whole);
     }
   }
@@ -169,12 +172,14 @@ Status ModelRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags)
     if (table.whole.data() == nullptr) {
       MutexLock lock(mutex_);
       RETURN_IF_ERROR(weights_->ReadRows(batch.table, batch.rows, batch.values));
+      RoundNumbers(precision_, batch.values);
       continue;
     }
     for (size_t r = 0; r < batch.rows.size(); ++r) {
       std::copy_n(&table.whole[Raw(batch.rows[r]) * batch.dim], batch.dim,
                   &batch.values[r * batch.dim]);
     }
+    if (table.mapping != nullptr) RoundNumbers(precision_, batch.values);
   }
   return OkStatus();
 }

@@ -26,6 +26,7 @@ inline constexpr double kDefaultMemoryShare = 0.5;
 
 struct ModelRowsOptions {
   SavedWeightsOptions weights;
+  Precision precision = Precision::kF32;  // that rows are looked up in (RowPrecision::pull)
   // Tables are read into memory, smallest first, while all of them take no more than this.
   uint64_t memory_bytes = UINT64_MAX;
   // A directory that `ckpt export --stored --format=npy` wrote of this model: its tables are mapped
@@ -47,7 +48,8 @@ class ModelRows final : public RowSource {
 
   Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) override;
 
-  // out = rows [first, first + out.size() / dim) of the table. Any thread.
+  // out = rows [first, first + out.size() / dim) of the table; of a table in memory as they are
+  // looked up, else as they are stored. Any thread.
   Status ReadRange(TableId table, uint64_t first, std::span<float> out);
 
   uint64_t memory_bytes() const { return memory_bytes_; }  // of tables in memory
@@ -66,6 +68,7 @@ class ModelRows final : public RowSource {
   Status LoadTables(uint64_t memory_bytes);
   Status MapTables(const SavedRows& model, const ModelRowsOptions& options);
 
+  Precision precision_ = Precision::kF32;
   std::vector<TableSpec> specs_;
   std::vector<Table> tables_;
   uint64_t memory_bytes_ = 0, mapped_bytes_ = 0;

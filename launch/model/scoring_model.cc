@@ -70,6 +70,7 @@ Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& setting
     RETURN_IF_ERROR(CheckModelTables(settings.embedding.physical, model->manifest().tables));
     RETURN_IF_ERROR(model->ReadDensePart());
     rows.weights.is_frozen = settings.embedding.is_frozen;
+    rows.precision = settings.model.row_precision().pull;
     rows.weights.direct_reads = settings.storage.direct_reads;
     ASSIGN_OR_RETURN(model->rows_, ModelRows::Open(model->saved_, rows));
     return model;

@@ -26,7 +26,7 @@ class ScoringModel {
  public:
   // Opens the model in settings.output.model_dir, whose settings these are. kUsage if there is
   // none, if a run has its rows open or left them so, or if the settings are another model's;
-  // kCorruption for damaged files. `rows.weights.is_frozen` is filled in.
+  // kCorruption for damaged files. `rows.weights.is_frozen` and `rows.precision` are filled in.
   static Result<std::unique_ptr<ScoringModel>> Open(const Settings& settings,
                                                     ModelRowsOptions rows);
 

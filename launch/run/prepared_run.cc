@@ -162,7 +162,8 @@ Result<std::unique_ptr<TrainingStep>> MakeStep(const WorkerSetup& setup, const R
                                                Dataset& data) {
   const Settings& settings = setup.settings;
   const JobSpec& job = start.job;
-  Result<std::unique_ptr<WorkerRows>> rows = WorkerRows::Make(job.tables, job.plan);
+  Result<std::unique_ptr<WorkerRows>> rows =
+      WorkerRows::Make(job.tables, job.plan, job.row_precision);
   RETURN_IF_ERROR(Agree(setup.workers, rows.status(), "making the rows of the workers"));
   auto step = std::make_unique<TrainingStep>(
       TrainingStepOptions{.model = settings.model,
@@ -273,11 +274,14 @@ std::string ModelLine(const Settings& settings, const JobSpec& job) {
   uint64_t rows = 0;
   for (const TableSpec& table : job.tables) rows += table.rows;
   const bool is_bf16 = settings.model.precision() == ElementType::kBf16;
-  return fmt::format("model   bottom MLP {}, top MLP {}, {}{}; {} with {} rows\n",
+  const RowPrecision& of_rows = job.row_precision;
+  return fmt::format("model   bottom MLP {}, top MLP {}, {}{}{}{}; {} with {} rows\n",
                      fmt::join(settings.model.bottom_mlp, "-"),
                      fmt::join(settings.model.top_mlp, "-"), settings.model.interaction,
-                     is_bf16 ? ", layers in bf16" : "", Counted(job.tables.size(), "table"),
-                     Count(rows));
+                     is_bf16 ? ", layers in bf16" : "",
+                     of_rows.pull == Precision::kBf16 ? ", pulls in bf16" : "",
+                     of_rows.push == Precision::kBf16 ? ", pushes in bf16" : "",
+                     Counted(job.tables.size(), "table"), Count(rows));
 }
 
 std::string MemoryLine(const std::optional<NodePlan>& memory) {

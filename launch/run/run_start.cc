@@ -160,6 +160,7 @@ JobSpec MakeJob(const Settings& settings, uint32_t shards_per_node, uint32_t wor
   job.shards_per_node = shards_per_node;
   job.overwrite = settings.output.overwrite;
   job.tables = settings.embedding.physical;
+  job.row_precision = settings.model.row_precision();
   return job;
 }
 

@@ -202,6 +202,7 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
       links_(std::move(links)),
       client_({.job_id = job_.job_id,
                .worker = setup.workers.rank(),
+               .row_precision = job_.row_precision,
                .deadline_ms = setup.settings.cluster.rpc_deadline_ms,
                .control_deadline_ms = setup.settings.cluster.save_deadline_ms,
                .room_deadline_ms = setup.settings.cluster.save_deadline_ms,

@@ -16,9 +16,9 @@
 //   u64 LSN, u64 step, u64 incarnation of the server, u64 sequence: the request's number
 //   u32 worker, f32 learning rate, u32 part, u32 of parts
 //   u32 frames, u32 0, then the size of each as u64, then their bytes: body and payload of the
-//   push; then, for each of its lists of bags, four frames with the bags that the pull brought: the
-//   distinct rows u64, the place of each lookup's row among them u32, the offsets u32 (bags + 1),
-//   the weights f32 (one a lookup, or none)
+//   push, with gradients in the job's push_precision; then, for each of its lists of bags, four
+//   frames with the bags that the pull brought: the distinct rows u64, the place of each lookup's
+//   row among them u32, the offsets u32 (bags + 1), the weights f32 (one a lookup, or none)
 //
 // All numbers are little-endian. A truncated record at the end of the last segment was never
 // answered.

@@ -112,6 +112,7 @@ Result<std::vector<std::unique_ptr<Shard>>> JobOpening::MakeShards(
                                .job_id = job_.job_id,
                                .incarnation = options_.incarnation,
                                .workers = job_.workers,
+                               .row_precision = job_.row_precision,
                                .first_step = job_.first_step(),
                                .cache_bytes = budgets.cache / per_node,
                                .cache_move_steps = options_.cache_move_steps,

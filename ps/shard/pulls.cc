@@ -69,16 +69,25 @@ bool Pulls::Serve() {
   return serves_all;
 }
 
-uint64_t Pulls::AnswerBytes(const PullTask& task) const {
-  uint64_t floats = 0;
+size_t Pulls::NumbersOf(const PullTask& task) const {
+  size_t numbers = 0;
   for (const LocalRows& rows : task.tables) {
-    floats += uint64_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
+    numbers += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
   }
-  if (!task.bags.empty()) floats += task.reply_floats;
+  return numbers;
+}
+
+uint64_t Pulls::AnswerBytes(const PullTask& task) const {
+  const uint64_t of_number = BytesOfWeight(precision());
+  uint64_t numbers = NumbersOf(task), floats = 0;
+  if (!task.bags.empty()) {
+    if (precision() != Precision::kF32) floats += numbers - task.reply_numbers;
+    numbers += task.reply_numbers;
+  }
   for (const PulledBags& bags : task.bags) {
     floats += 2 * uint64_t{bags.part.bags} * rooms_.tables[bags.table].layout.dim;
   }
-  return floats * sizeof(float);
+  return numbers * of_number + floats * sizeof(float);
 }
 
 AnswerMemory::Room Pulls::TryToServe(PullTask& task) {
@@ -115,13 +124,9 @@ void Pulls::Clear() {
 // ---- The first pass: what is in memory ---------------------------------------------------------
 
 void Pulls::ServeOne(PullTask task, AnswerCharge held) {
-  size_t floats = 0;
-  for (const LocalRows& rows : task.tables) {
-    floats += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
-  }
   const bool eval = task.eval;
-  Pull pull{
-      .task = std::move(task), .rows = Frame(floats * sizeof(float)), .held = std::move(held)};
+  Frame place(NumbersOf(task) * BytesOfWeight(precision()));
+  Pull pull{.task = std::move(task), .rows = std::move(place), .held = std::move(held)};
   MissesBySlice misses;
   InitialBySlice initial;
   const uint64_t rows_asked = pull.task.ids.size() / sizeof(uint64_t);
@@ -164,11 +169,12 @@ void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBy
   const std::span<const uint32_t> counts =
       eval ? std::span<const uint32_t>()
            : std::as_const(pull.task.counts).As<uint32_t>().subspan(at.first, of_table.rows);
-  float* out = pull.out().data() + at.offset;
+  std::byte* out = PlaceOf(pull, at.offset);
+  const size_t row_bytes = dim * BytesOfWeight(precision());
   FindAhead ahead(table, rows, /*claims=*/false);
   std::span<const FoundRow> found;
   uint64_t from_memory = 0;
-  for (size_t i = 0; i < rows.size(); ++i, out += dim) {
+  for (size_t i = 0; i < rows.size(); ++i, out += row_bytes) {
     if (i % RowCache::kTogether == 0) {
       turns->BeginFirst();
       found = ahead.Next();
@@ -192,7 +198,7 @@ void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBy
       }
       continue;
     }
-    ReadWeights(table.layout, slice.cache->values(where.slot), {out, dim});
+    PackWeights(precision(), table.layout, slice.cache->values(where.slot), out);
     if (eval) continue;
     slice.cache->Pin(where.slot, step);
     slice.cache->CountLookups(where.slot, counts[i]);
@@ -239,8 +245,7 @@ Status Pulls::TakeInitialValues(Pull& pull, LocalSlice& slice, std::span<const M
       if (!is_there[i]) {
         table.WriteInitialValue(std::span(weights).subspan(i * dim, dim), record);
       }
-      ReadWeights(table.layout, record,
-                  pull.out().subspan(wanted[begin + i].offset, table.layout.dim));
+      PackWeights(precision(), table.layout, record, PlaceOf(pull, wanted[begin + i].offset));
     }
   }
   return OkStatus();
@@ -342,7 +347,7 @@ void Pulls::TakeComing(Pull& pull, MissesBySlice* misses) {
 void Pulls::TakeRow(Pull& pull, const Miss& wanted, std::byte* record) {
   const RecordLayout& layout = rooms_.tables.TableOf(*wanted.slice).layout;
   if (!pull.task.eval) CountLookups(layout, record, wanted.count);
-  ReadWeights(layout, record, pull.out().subspan(wanted.offset, layout.dim));
+  PackWeights(precision(), layout, record, PlaceOf(pull, wanted.offset));
 }
 
 // ---- The answer --------------------------------------------------------------------------------
@@ -358,10 +363,19 @@ void Pulls::Answer(Pull pull) {
   if (task.bags.empty()) {
     payload.push_back(std::move(pull.rows));
   } else {
-    const std::span<const float> rows = pull.out();
-    Frame reply(task.reply_floats * sizeof(float));
-    std::ranges::copy(rows.first(task.reply_floats), reply.As<float>().begin());
-    PooledFrames pooled = PoolPulledBags(task.bags, rows.subspan(task.reply_floats), rooms_.tables);
+    // The rows of bags follow those of the reply.
+    Frame reply =
+        Frame::CopyOf(pull.rows.bytes().first(task.reply_numbers * BytesOfWeight(precision())));
+    std::span<const float> rows = pull.rows.As<float>();
+    std::vector<float> unpacked;
+    if (precision() == Precision::kF32) {
+      rows = rows.subspan(task.reply_numbers);
+    } else {
+      unpacked.resize(NumbersOf(task) - task.reply_numbers);
+      UnpackNumbers(precision(), PlaceOf(pull, task.reply_numbers), unpacked);
+      rows = unpacked;
+    }
+    PooledFrames pooled = PoolPulledBags(task.bags, rows, rooms_.tables);
     payload.push_back(std::move(reply));
     payload.push_back(std::move(pooled.sums));
     payload.push_back(std::move(pooled.winners));

@@ -63,7 +63,7 @@ class Pulls {
     LocalSlice* slice;
     RowId row;
     uint32_t count;  // lookups; 0 for eval
-    size_t offset;   // of its weights in the reply, floats
+    size_t offset;   // of its weights in the reply, numbers
   };
   struct SliceMisses {
     StoreRead read;
@@ -73,21 +73,24 @@ class Pulls {
   using InitialBySlice = std::map<uint32_t, std::vector<Miss>>;  // likewise
   struct Pull {
     PullTask task;
-    Frame rows;                // weights, filled as rows are found
+    Frame rows;  // weights as numbers of the pull's precision, filled as rows are found
     std::vector<Miss> misses;  // being read, in the order of the reads
     std::vector<Miss> coming;  // being read for a prefetch
     bool has_waited = false;   // for the store
     AnswerCharge held = {};    // of the answer
-
-    std::span<float> out() { return rows.As<float>(); }
   };
 
   // Unless it is kYes, there is no room for the answer now, and `task` is as it was.
   AnswerMemory::Room TryToServe(PullTask& task);
   void ServeOne(PullTask task, AnswerCharge held);
+  Precision precision() const { return state_.options.row_precision.pull; }
+  size_t NumbersOf(const PullTask& task) const;  // of the rows, those of bags included
   uint64_t AnswerBytes(const PullTask& task) const;
-  // Where the rows of one table begin: `first` in the pull's list of rows, `offset` (floats) in the
-  // weights of the reply.
+  std::byte* PlaceOf(Pull& pull, size_t offset) const {
+    return pull.rows.data() + offset * BytesOfWeight(precision());
+  }
+  // Where the rows of one table begin: `first` in the pull's list of rows, `offset` (numbers) in
+  // the weights of the reply.
   struct Place {
     size_t first, offset;
   };

@@ -167,7 +167,7 @@ Result<std::vector<PulledBags>> Requests::ReadBags(const std::vector<TableBags>&
 
 void Requests::AddRowsOfBags(PullTask* pull) const {
   for (const LocalRows& of_table : pull->tables) {
-    pull->reply_floats += size_t{of_table.rows} * tables_[of_table.table].layout.dim;
+    pull->reply_numbers += size_t{of_table.rows} * tables_[of_table.table].layout.dim;
   }
   if (pull->bags.empty()) return;
   size_t rows = pull->ids.size() / sizeof(uint64_t);
@@ -195,9 +195,10 @@ void Requests::AddRowsOfBags(PullTask* pull) const {
 // Bytes of the largest frame of the answer. Its memory is not taken yet, so a small request that
 // asks for too much costs little.
 uint64_t Requests::ReplyBytes(const PullTask& pull) const {
+  const uint64_t number = BytesOfWeight(state_.options.row_precision.pull);
   uint64_t rows = 0, sums = 0;
   for (const LocalRows& of_table : pull.tables) {
-    rows += uint64_t{of_table.rows} * tables_[of_table.table].layout.dim * sizeof(float);
+    rows += uint64_t{of_table.rows} * tables_[of_table.table].layout.dim * number;
   }
   for (const PulledBags& bags : pull.bags) {
     const uint64_t dim = tables_[bags.table].layout.dim;
@@ -270,13 +271,14 @@ Result<PushPart> Requests::ReadPush(Message message) const {
     part.bag_winners = std::move(message.payload[4]);
   }
   ASSIGN_OR_RETURN(part.tables, ReadTables(body.tables, part.ids));
-  uint64_t floats = 0;
+  const uint64_t of_number = BytesOfWeight(state_.options.row_precision.push);
+  uint64_t numbers = 0;
   for (const LocalRows& of_table : part.tables) {
-    floats += uint64_t{of_table.rows} * tables_[of_table.table].layout.dim;
+    numbers += uint64_t{of_table.rows} * tables_[of_table.table].layout.dim;
   }
-  if (part.gradients.size() != floats * sizeof(float)) {
-    return CorruptionError("{}: {} bytes of gradients for {} floats", name(), part.gradients.size(),
-                           floats);
+  if (part.gradients.size() != numbers * of_number) {
+    return CorruptionError("{}: {} bytes of gradients for {} numbers of {}", name(),
+                           part.gradients.size(), numbers, of_number);
   }
   RETURN_IF_ERROR(CheckCounts(part.tables, part.counts));
   if (header.parts == 0 || header.part >= header.parts) {

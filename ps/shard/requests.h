@@ -46,8 +46,8 @@ struct PullTask {
   // read like the others.
   std::vector<LocalRows> tables;
   Frame ids;
-  Frame counts;             // one a row; none for eval
-  size_t reply_floats = 0;  // of the rows of the reply
+  Frame counts;              // one a row; none for eval
+  size_t reply_numbers = 0;  // of the rows of the reply
   std::vector<PulledBags> bags;
   RequestCharge held = {};  // what is above
 };
@@ -56,8 +56,8 @@ struct PullTask {
 struct PushPart {
   std::vector<LocalRows> tables;
   Frame ids;
-  Frame gradients;
-  Frame counts;  // one a row, or empty where no table of the part needs them
+  Frame gradients;  // in the push's precision
+  Frame counts;     // one a row, or empty where no table of the part needs them
   std::vector<TableBags> bags;
   Frame bag_gradients;
   Frame bag_winners;

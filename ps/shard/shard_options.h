@@ -9,6 +9,7 @@
 #include "ps/shard/node_options.h"
 #include "ps/shard/request_memory.h"
 #include "sharding/plans/access_counts.h"
+#include "sharding/rows/record.h"
 
 namespace rowhouse {
 
@@ -19,6 +20,7 @@ struct ShardOptions {
   uint64_t job_id = 0;
   uint64_t incarnation = 0;  // of this server process; requests name it
   uint32_t workers = 1;
+  RowPrecision row_precision = {};                      // of pulls' answers and of pushes
   uint64_t first_step = 0;                              // steps applied before this run
   uint64_t cache_bytes = NodeOptions().cache_mb << 20;  // over its tables, when it opens
   // Bytes of caches may move between its tables, and between the shards of the node, every so many

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/kernels/row_updates.h"
+#include "sharding/rows/record_weights.h"
 
 namespace rowhouse {
 
@@ -27,25 +27,26 @@ void TableTouches::Finish() {
   first_.push_back(touches_.size());
 }
 
-void TableTouches::Prefetch(size_t begin, size_t end, size_t dim) const {
-  constexpr size_t kFloatsOfLine = 64 / sizeof(float);
+void TableTouches::Prefetch(size_t begin, size_t end, size_t bytes) const {
+  constexpr size_t kBytesOfLine = 64;
   // gcc takes a function that only prefetches for one without effect, and drops calls.
   asm volatile("");
   for (size_t i = FirstOf(begin); i < FirstOf(end); ++i) {
-    for (size_t at = 0; at < dim; at += kFloatsOfLine) {
-      __builtin_prefetch(touches_[i].gradient + at);
+    for (size_t at = 0; at < bytes; at += kBytesOfLine) {
+      __builtin_prefetch(static_cast<const std::byte*>(touches_[i].gradient) + at);
     }
   }
 }
 
-std::span<const float> SumOf(const LocalTable& table, std::span<const Touch> touches,
-                             std::span<float> sum) {
-  std::span<const float> gradient(touches[0].gradient, sum.size());
+std::span<const float> SumOf(const LocalTable& table, Precision precision,
+                             std::span<const Touch> touches, std::span<float> sum) {
+  const auto numbers = [](const Touch& of) { return static_cast<const std::byte*>(of.gradient); };
+  std::span<const float> gradient(static_cast<const float*>(touches[0].gradient), sum.size());
   uint64_t lookups = touches[0].lookups;
-  if (touches.size() > 1) {
-    std::copy(gradient.begin(), gradient.end(), sum.begin());
+  if (touches.size() > 1 || precision != Precision::kF32) {
+    UnpackNumbers(precision, numbers(touches[0]), sum);
     for (const Touch& touch : touches.subspan(1)) {
-      AddRow(std::span<const float>(touch.gradient, sum.size()), sum);
+      AddNumbers(precision, numbers(touch), sum);
       lookups += touch.lookups;
     }
     gradient = sum;
@@ -65,16 +66,16 @@ namespace {
 size_t DimOf(const LocalTables& tables, uint32_t table) { return tables[table].layout.dim; }
 
 // The rows of a part, as they were pushed.
-void AddRows(const PushPart& part, uint32_t worker, const LocalTables& tables,
+void AddRows(const PushPart& part, uint32_t worker, Precision precision, const LocalTables& tables,
              std::vector<TableTouches>* touches) {
   const RowId* row = part.ids.As<RowId>().data();
-  const float* gradient = part.gradients.As<float>().data();
+  const std::byte* gradient = part.gradients.data();
   const bool is_counted = part.counts.size() > 0;
   const uint32_t* count = part.counts.As<uint32_t>().data();
   for (const LocalRows& rows : part.tables) {
     TableTouches& of_table = (*touches)[rows.table];
-    const size_t dim = DimOf(tables, rows.table);
-    for (uint32_t i = 0; i < rows.rows; ++i, gradient += dim) {
+    const size_t bytes = DimOf(tables, rows.table) * BytesOfWeight(precision);
+    for (uint32_t i = 0; i < rows.rows; ++i, gradient += bytes) {
       of_table.Add({*row++, worker, is_counted ? *count++ : 0, gradient});
     }
   }
@@ -82,7 +83,8 @@ void AddRows(const PushPart& part, uint32_t worker, const LocalTables& tables,
 
 // By index of the table. `of_bags` keeps the gradients that bags give to rows; rows of one table
 // are pushed either as rows or as bags.
-std::vector<TableTouches> TouchesOf(const StepPushes& pushes, const LocalTables& tables,
+std::vector<TableTouches> TouchesOf(const StepPushes& pushes, Precision precision,
+                                    const LocalTables& tables,
                                     std::vector<std::map<uint32_t, RowGradients>>* of_bags) {
   std::vector<size_t> count(tables.size());
   for (const WorkerPush& worker : pushes.workers) {
@@ -95,7 +97,7 @@ std::vector<TableTouches> TouchesOf(const StepPushes& pushes, const LocalTables&
   for (uint32_t w = 0; w < pushes.workers.size(); ++w) {
     std::vector<PushedBags> bags;
     for (const auto& [number, part] : pushes.workers[w].parts) {
-      AddRows(*part, w, tables, &touches);
+      AddRows(*part, w, precision, tables, &touches);
       if (!part->bags.empty()) bags.push_back(part->pushed_bags());
     }
     of_bags->push_back(GradientsOfBags(bags, pushes.workers[w].pulled_bags, tables));
@@ -116,7 +118,7 @@ std::vector<TableTouches> TouchesOf(const StepPushes& pushes, const LocalTables&
 void StepUpdate::Apply(const StepPushes& pushes) {
   context_ = {.step = state_.next_step, .learning_rate = pushes.learning_rate()};
   work_ = std::make_unique<Work>();
-  work_->touches = TouchesOf(pushes, rooms_.tables, &work_->of_bags);
+  work_->touches = TouchesOf(pushes, precision(), rooms_.tables, &work_->of_bags);
   if (PhaseLog* const fine = state_.fine_phases()) fine->End(state_.phases->update_merge);
   GoOn();
 }
@@ -154,12 +156,19 @@ void StepUpdate::EndWork(Work work) {
   ReadMisses(std::move(work.stored));
 }
 
+const std::byte* StepUpdate::RowSums::Pack(Precision precision) {
+  if (precision == Precision::kF32) return std::as_bytes(std::span(sums)).data();
+  packed.resize(sums.size() * BytesOfWeight(precision));
+  PackNumbers(precision, sums, packed.data());
+  return packed.data();
+}
+
 // The gradients that bags give to rows [begin, end) of a table, whose touches ascend by row, and
 // so of each worker.
 void StepUpdate::SumBags(uint32_t table, size_t begin, size_t end) {
   const size_t dim = DimOf(rooms_.tables, table);
   const std::span<const RowId> rows = work_->touches[table].rows().subspan(begin, end - begin);
-  std::vector<const float*> next(work_->of_bags.size());  // of each worker
+  std::vector<const std::byte*> next(work_->of_bags.size());  // of each worker
   work_->sums.resize(next.size());
   bool has_bags = false;
   for (size_t w = 0; w < next.size(); ++w) {
@@ -173,14 +182,15 @@ void StepUpdate::SumBags(uint32_t table, size_t begin, size_t end) {
     };
     const size_t first = place_of(rows.front());
     const size_t last = place_of(RowId{Raw(rows.back()) + 1});
-    work_->sums[w].resize((last - first) * dim);
-    of_worker.Sum(first, last, dim, work_->sums[w]);
-    next[w] = work_->sums[w].data();
+    RowSums& sums = work_->sums[w];
+    sums.sums.resize((last - first) * dim);
+    of_worker.Sum(first, last, dim, sums.sums);
+    next[w] = sums.Pack(precision());
   }
   if (!has_bags) return;
   for (Touch& touch : work_->touches[table].Of(begin, end)) {
     touch.gradient = next[touch.worker];
-    next[touch.worker] += dim;
+    next[touch.worker] += dim * BytesOfWeight(precision());
   }
 }
 
@@ -192,7 +202,7 @@ void StepUpdate::UpdateRows(LocalTable& table, const TableTouches& touches, size
   std::vector<RecordUpdate> updates;
   MarkedRows& marked = rooms_.writer.marked();
   FindAhead ahead(table, rows, /*claims=*/false, [&](size_t first, size_t last) {
-    touches.Prefetch(begin + first, begin + last, dim);
+    touches.Prefetch(begin + first, begin + last, dim * BytesOfWeight(precision()));
   });
   std::span<const FoundRow> found;
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -204,7 +214,7 @@ void StepUpdate::UpdateRows(LocalTable& table, const TableTouches& touches, size
     }
     const FoundRow& where = found[at];
     const std::span<const float> gradient =
-        SumOf(table, touches.Of(begin + r), std::span(sums).subspan(at * dim, dim));
+        SumOf(table, precision(), touches.Of(begin + r), std::span(sums).subspan(at * dim, dim));
     LocalSlice& slice = *where.slice;
     if (where.slot == RowCache::kNone) {
       MissesBySlice& misses =

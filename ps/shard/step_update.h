@@ -28,8 +28,8 @@ namespace rowhouse {
 struct Touch {
   RowId row;
   uint32_t worker;
-  uint32_t lookups;       // 0 where the push does not say
-  const float* gradient;  // layout.dim floats; null of bags, until they are summed
+  uint32_t lookups;      // 0 where the push does not say
+  const void* gradient;  // layout.dim numbers of the push's precision; null of bags, until summed
 };
 
 // All that was pushed to one table in a step, by row and then by worker.
@@ -59,8 +59,8 @@ class TableTouches {
     const size_t first = FirstOf(begin);
     return std::span(touches_).subspan(first, FirstOf(end) - first);
   }
-  // Asks for the memory of the gradients of rows [begin, end).
-  void Prefetch(size_t begin, size_t end, size_t dim) const;
+  // Asks for the memory of the gradients of rows [begin, end), of `bytes` each.
+  void Prefetch(size_t begin, size_t end, size_t bytes) const;
 
  private:
   size_t FirstOf(size_t row) const { return ascend_ ? row : first_[row]; }
@@ -71,11 +71,11 @@ class TableTouches {
   std::vector<size_t> first_;  // else: index of each row's first touch, and one past the end
 };
 
-// The gradient that a row's optimizer gets: the sum of its touches; with scale_grad_by_freq
-// divided by the lookups of all workers. The result is good until the next call with this `sum`,
-// which has table.layout.dim floats.
-std::span<const float> SumOf(const LocalTable& table, std::span<const Touch> touches,
-                             std::span<float> sum);
+// The gradient that a row's optimizer gets: the sum of its touches, whose gradients have this
+// precision; with scale_grad_by_freq divided by the lookups of all workers. The result is good
+// until the next call with this `sum`, which has table.layout.dim floats.
+std::span<const float> SumOf(const LocalTable& table, Precision precision,
+                             std::span<const Touch> touches, std::span<float> sum);
 
 class StepUpdate {
  public:
@@ -113,16 +113,25 @@ class StepUpdate {
   };
   using MissesBySlice = std::map<uint32_t, SliceMisses>;  // by number of the slice
 
+  // What a worker's bags give to the rows that are updated next.
+  struct RowSums {
+    std::vector<float> sums;
+    std::vector<std::byte> packed;  // as a push has them, unless that is f32
+
+    const std::byte* Pack(Precision precision);
+  };
+
   // A step that has begun. The rows before `row` of table `table`, and of tables before, are
   // updated or missed.
   struct Work {
     std::vector<std::map<uint32_t, RowGradients>> of_bags;  // by worker
     std::vector<TableTouches> touches;                      // by table
-    std::vector<std::vector<float>> sums;                   // by worker, of rows that are next
+    std::vector<RowSums> sums;                              // by worker
     size_t table = 0, row = 0;
     MissesBySlice stored = {}, never_written = {};
   };
 
+  Precision precision() const { return state_.options.row_precision.push; }
   void SumBags(uint32_t table, size_t begin, size_t end);
   void UpdateRows(LocalTable& table, const TableTouches& touches, size_t begin, size_t end,
                   TurnTimer* turns);

@@ -109,6 +109,17 @@ Result<Number> NumberAt(const nlohmann::json& object, const char* key) {
   return static_cast<Number>(number);
 }
 
+const std::string& NameOf(Precision precision) {
+  return PrecisionNames()[static_cast<size_t>(precision)];
+}
+
+Result<Precision> RowPrecisionAt(const nlohmann::json& json, const char* key) {
+  const auto name = json.at(key).get<std::string>();
+  const std::optional<Precision> precision = FindPrecision(name);
+  if (precision == Precision::kF32 || precision == Precision::kBf16) return *precision;
+  return CorruptionError("job description: {} is f32 or bf16, not \"{}\"", key, name);
+}
+
 }  // namespace
 
 nlohmann::json TablesToJson(const std::vector<TableSpec>& tables) {
@@ -231,6 +242,8 @@ std::string JobSpec::ToJsonText() const {
                     {"checkpoint", load.checkpoint},
                     {"are_moved", load.are_moved}};
   }
+  json["pull_precision"] = NameOf(row_precision.pull);
+  json["push_precision"] = NameOf(row_precision.push);
   if (!step_rows.empty()) json["step_rows"] = step_rows;
   return DumpJson(json);
 }
@@ -263,6 +276,8 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
       job.load.checkpoint = load.value("checkpoint", "");
       job.load.are_moved = load.value("are_moved", false);
     }
+    ASSIGN_OR_RETURN(job.row_precision.pull, RowPrecisionAt(json, "pull_precision"));
+    ASSIGN_OR_RETURN(job.row_precision.push, RowPrecisionAt(json, "push_precision"));
     if (json.contains("step_rows")) {
       job.step_rows = json.at("step_rows").get<std::vector<double>>();
     }

@@ -10,6 +10,7 @@
 
 #include "common/status.h"
 #include "sharding/plans/plan.h"
+#include "sharding/rows/record.h"
 #include "sharding/rows/table_spec.h"
 
 namespace rowhouse {
@@ -61,6 +62,7 @@ struct JobSpec {
   LoadSpec load;
   std::vector<TableSpec> tables;
   Plan plan;
+  RowPrecision row_precision;  // of all messages with rows
   // An estimate of the rows of each table that a step pulls, summed over workers: a node with a
   // memory limit must have room for them. Empty: not known.
   std::vector<double> step_rows;

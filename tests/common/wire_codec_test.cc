@@ -215,7 +215,7 @@ TEST(WireMessage, ANewerVersionIsNamedWhateverItsSealIs) {
   Frames frames = EncodeMessage({}, Empty{});
   frames[0].data()[4] = std::byte{kProtocolVersion + 1};
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 11, this build up to 10");
+            "the peer speaks protocol version 12, this build up to 11");
 }
 
 TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
@@ -225,7 +225,7 @@ TEST(WireMessage, AnOlderVersionThatIsNoLongerUnderstoodIsNamed) {
   const uint32_t crc = ExtendCrc32c(Crc32c(sealed), frames[1].bytes());
   std::memcpy(frames[0].data() + kHeaderBytes - 4, &crc, sizeof(crc));
   EXPECT_EQ(Unpack(std::move(frames)).status().message(),
-            "the peer speaks protocol version 9, this build 10 to 10");
+            "the peer speaks protocol version 10, this build 11 to 11");
 }
 
 TEST(WireMessage, AnotherProtocolIsRefusedByItsMagic) {

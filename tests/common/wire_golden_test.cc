@@ -18,7 +18,7 @@ const Header kHeader = {.type = MessageType::kPull,
 
 constexpr char kHeaderHex[] =
     "52574853"
-    "0a00"
+    "0b00"
     "0300"
     "0807060504030201"
     "1817161514131211"
@@ -29,7 +29,7 @@ constexpr char kHeaderHex[] =
     "07000000"
     "3837363534333231"
     "00000000"
-    "0ee14a2a";
+    "ba6c0b1e";
 
 std::string Hex(std::span<const std::byte> bytes) {
   std::string hex;

@@ -21,6 +21,8 @@ const std::map<std::string, std::string> kOthers = {
     {"dcn_num_layers", "2"},
     {"dcn_low_rank_dim", "16"},
     {"dense_precision", "bf16"},
+    {"pull_precision", "bf16"},
+    {"push_precision", "bf16"},
     {"loss_function", "bce"},
     {"loss_weights", "1e-05,2"},
     {"loss_threshold", "0.25"},

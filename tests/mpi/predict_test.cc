@@ -124,7 +124,8 @@ INSTANTIATE_TEST_SUITE_P(
         PlanCase{
             "column_wise", {"--shards=3", "--strategy=column_wise"}, kWideDim, false, "adagrad"},
         PlanCase{"replicated", {"--strategy=replicated"}},
-        PlanCase{"pooled_on_shards", {"--shards=2", "--pool_on=shards"}, 8, true}),
+        PlanCase{"pooled_on_shards", {"--shards=2", "--pool_on=shards"}, 8, true},
+        PlanCase{"bf16_rows", {"--shards=2", "--pull_precision=bf16", "--push_precision=bf16"}}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(Predict, ScoresDoNotDependOnThreadsAndLabelsFollowThem) {

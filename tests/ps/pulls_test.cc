@@ -1,6 +1,7 @@
 #include "ps/shard/pulls.h"
 
 #include "common/wire/codec.h"
+#include "sharding/rows/record_weights.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/shard_rooms.h"
 
@@ -42,7 +43,7 @@ class PullsTest : public ShardRooms {
     task.tables = {{.table = 0, .rows = static_cast<uint32_t>(rows.size())}};
     task.ids = FrameOf(rows);
     task.counts = eval ? Frame() : FrameOf(std::vector<uint32_t>(rows.size(), 1));
-    task.reply_floats = rows.size();
+    task.reply_numbers = rows.size();
     return task;
   }
   void Pull(uint64_t step, const std::vector<uint64_t>& rows, bool eval = false) {
@@ -73,6 +74,27 @@ TEST_F(PullsTest, CachedRowsAreAnsweredAtOnceInTheOrderAsked) {
   EXPECT_THAT(Pulled(), ElementsAre(5.0f, 3.0f));
   EXPECT_EQ(state_->counters.pulled.from_memory, 2u);
   EXPECT_EQ(table().pulled.from_memory, 2u);
+}
+
+TEST_F(PullsTest, InBf16CachedFreshAndStoredRowsAreRounded) {
+  OpenPulls({.row_precision = {.pull = Precision::kBf16}});
+  tables_->NoteStored(TableId{0}, RowId{3}, 0);
+  Cache(RowId{5}, 1.0f + 0x1p-9f, /*is_dirty=*/false);
+  Pull(0, {3, 5, 7});
+  ReadRows read = std::move(Take<ReadRows>().at(0));
+  const float stored = 0x1.03p3f;
+  std::memcpy(read.reads.at(0).records.data(), &stored, sizeof(stored));
+  reader_->OnRowsRead({.ticket = read.ticket, .reads = std::move(read.reads)});
+  const Message message = Unpack(std::move(Take<SendFrames>().at(0).frames)).value();
+  const std::span<const uint16_t> halves = message.payload.at(0).As<uint16_t>();
+  ASSERT_EQ(halves.size(), 3u);
+  EXPECT_EQ(halves[0], 0x4102);
+  EXPECT_EQ(halves[1], 0x3f80);
+  const float initial = WeightOf(RowId{7});
+  uint16_t rounded = 0;
+  RoundToNearestBf16({&initial, 1}, {&rounded, 1});
+  EXPECT_EQ(halves[2], rounded);
+  EXPECT_EQ(WeightOf(RowId{5}), 1.0f + 0x1p-9f) << "what is kept is not rounded";
 }
 
 TEST_F(PullsTest, AMissIsReadWhileOtherPullsPass) {

@@ -114,7 +114,7 @@ TEST_F(RequestsTest, ASoundPullComesOutAsItIs) {
   EXPECT_GT(pull.value().request.deadline, 100) << "it has none, so it never comes";
   ASSERT_EQ(pull.value().tables.size(), 1u);
   EXPECT_EQ(pull.value().tables[0].rows, 2u);
-  EXPECT_EQ(pull.value().reply_floats, 2u);
+  EXPECT_EQ(pull.value().reply_numbers, 2u);
 }
 
 TEST_F(RequestsTest, APullOfWrongSizesRowsOrStepsIsRefused) {
@@ -128,6 +128,17 @@ TEST_F(RequestsTest, APullOfWrongSizesRowsOrStepsIsRefused) {
   pull = PullOf(10, {3}, {1});
   pull.payload[0] = FrameOf(std::vector<uint64_t>{3, 4});
   EXPECT_THAT(ErrorOf(std::move(pull)).message(), HasSubstr("bytes of ids for 1 rows"));
+}
+
+TEST_F(RequestsTest, APushHasNumbersOfTheJobsPrecision) {
+  Open({.name = "shard 0",
+        .workers = 2,
+        .row_precision = {.push = Precision::kBf16},
+        .first_step = 10});
+  requests_ = std::make_unique<Requests>(*state_, *tables_);
+  EXPECT_OK(requests_->ReadPush(PushOf({3, 5}, {1.0f})));
+  EXPECT_THAT(requests_->ReadPush(PushOf({3, 5}, {1.0f, 2.0f})).status().message(),
+              HasSubstr("8 bytes of gradients for 2 numbers of 2"));
 }
 
 TEST_F(RequestsTest, APushNeedsAGradientForEachRowAndCountsWhereItsTableDividesByThem) {

@@ -18,8 +18,8 @@ TEST(TableTouches, AreByRowAndThenByWorker) {
   EXPECT_EQ(touches.rows()[0], RowId{2});
   ASSERT_EQ(touches.Of(0).size(), 2u);
   EXPECT_EQ(touches.Of(0)[0].worker, 0u);
-  EXPECT_EQ(*touches.Of(0)[1].gradient, 2.0f);
-  EXPECT_EQ(*touches.Of(1)[1].gradient, 3.0f);
+  EXPECT_EQ(touches.Of(0)[1].gradient, &gradients[1]);
+  EXPECT_EQ(touches.Of(1)[1].gradient, &gradients[2]);
 }
 
 TEST(TableTouches, MayBeNone) {
@@ -102,6 +102,17 @@ TEST_F(StepUpdateTest, ARowWithoutASlotIsWrittenAtOnce) {
   EXPECT_EQ(Take<WriteRows>().at(0).writes.at(0).rows, std::vector<RowId>{RowId{3}});
 }
 
+TEST_F(StepUpdateTest, GradientsOfBf16AreSummedInF32) {
+  Open({});
+  const uint16_t gradients[3] = {0x3f80, 0x3b80, 0x3b80};  // 1, 2^-8, 2^-8
+  const std::vector<Touch> touches = {{RowId{1}, 0, 2, &gradients[0]},
+                                      {RowId{1}, 1, 1, &gradients[1]},
+                                      {RowId{1}, 2, 1, &gradients[2]}};
+  std::vector<float> sum(1);
+  EXPECT_EQ(SumOf(table(), Precision::kBf16, touches, sum)[0], 1.0f + 0x1p-7f);
+  EXPECT_EQ(SumOf(table(), Precision::kBf16, std::span(touches).first(1), sum)[0], 1.0f);
+}
+
 TEST_F(StepUpdateTest, GradientsAreSummedInWorkerOrderAndDividedByAllLookups) {
   Open({});
   const float gradients[3] = {1e8f, 1.0f, -1e8f};
@@ -109,9 +120,10 @@ TEST_F(StepUpdateTest, GradientsAreSummedInWorkerOrderAndDividedByAllLookups) {
                                       {RowId{1}, 1, 1, &gradients[1]},
                                       {RowId{1}, 2, 1, &gradients[2]}};
   std::vector<float> sum(1);
-  EXPECT_EQ(SumOf(table(), touches, sum)[0], (1e8f + 1.0f) - 1e8f);
+  EXPECT_EQ(SumOf(table(), Precision::kF32, touches, sum)[0], (1e8f + 1.0f) - 1e8f);
   table().spec.scale_grad_by_freq = true;
-  EXPECT_EQ(SumOf(table(), std::span(touches).first(2), sum)[0], (1e8f + 1.0f) / 3.0f);
+  EXPECT_EQ(SumOf(table(), Precision::kF32, std::span(touches).first(2), sum)[0],
+            (1e8f + 1.0f) / 3.0f);
 }
 
 }  // namespace

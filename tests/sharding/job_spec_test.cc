@@ -106,6 +106,7 @@ TEST(JobSpec, NumbersOutOfRangeAreRefusedByName) {
       {"/workers", 0, "0 workers"},
       {"/shards_per_node", 0, "in nodes of 0"},
       {"/job_id", "7", "job_id is"},
+      {"/pull_precision", "f16", "pull_precision is f32 or bf16, not \"f16\""},
       {"/tables/0/rows", -1, "rows is -1"},
       {"/tables/0/dim", 4294967296u, "dim is 4294967296"},
       {"/tables/0/optimizer", "adagard", "unknown"},

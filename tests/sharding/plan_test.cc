@@ -260,6 +260,7 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   job.tables = PlanTables({7, 50});
   job.tables[1].optimizer_options.epsilon = 1e-8f;
   job.plan = MakeRowWisePlan(job.tables, 4);
+  job.row_precision.push = Precision::kBf16;
   job.is_load = true;
   job.load = {.step = 12,
               .steps_per_epoch = 5,
@@ -271,6 +272,7 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   EXPECT_EQ(again.ToJsonText(), job.ToJsonText());
   EXPECT_EQ(again.job_id, job.job_id);
   EXPECT_EQ(again.tables[1].optimizer_options.epsilon, 1e-8f);
+  EXPECT_EQ(again.row_precision, job.row_precision);
   EXPECT_EQ(again.first_step(), 12u);
   EXPECT_EQ(again.load.steps_per_epoch, 5u);
   EXPECT_TRUE(again.step_rows.empty());

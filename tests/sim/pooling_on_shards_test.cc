@@ -79,11 +79,15 @@ TEST_P(PoolingOnShards, TrainsEveryKindToTheBitsOfWorkersThatPool) {
   for (const KindVariant& variant : KindVariants()) {
     for (const std::string& pooling : variant.Poolings()) {
       for (const std::string sum : {"bag_order", "exact"}) {
-        const SimTask task = Task(variant, [&](LogicalTable& table) {
+        SimTask task = Task(variant, [&](LogicalTable& table) {
           table.pooling = pooling;
           table.pooling_sum = sum;
         });
-        if (Compare(task, variant.name + " " + pooling + " " + sum)) trained.insert(variant.kind);
+        for (const std::string rows : {"f32", "bf16"}) {
+          task.model.pull_precision = task.model.push_precision = rows;
+          const std::string name = fmt::format("{} {} {} {}", variant.name, pooling, sum, rows);
+          if (Compare(task, name)) trained.insert(variant.kind);
+        }
       }
     }
   }

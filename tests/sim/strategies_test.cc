@@ -61,6 +61,43 @@ TEST_P(Strategies, TrainEveryKindToTheBitsOfOneShard) {
   }
 }
 
+// A row is rounded when it is looked up, wherever it lies, and a worker's gradient of it before
+// those of workers are summed.
+TEST_P(Strategies, TrainRowsInBf16ToTheBitsOfOneShard) {
+  const std::pair<const char*, const char*> precisions[] = {
+      {"bf16", "bf16"}, {"bf16", "f32"}, {"f32", "bf16"}};
+  uint64_t seed = 0;
+  for (const KindVariant& variant : KindVariants()) {
+    for (const std::string& pooling : variant.Poolings()) {
+      SimTask task = TaskOf(variant, [&](LogicalTable& table) {
+        table.dim = kStrategiesDim;
+        table.pooling = pooling;
+        table.optimizer = "adagrad";
+      });
+      const SimOutcome f32 = TrainOnSim({.workers = 3}, task);
+      for (const auto& [pull, push] : precisions) {
+        SCOPED_TRACE(fmt::format("{} {} pull {} push {}", variant.name, pooling, pull, push));
+        task.model.pull_precision = pull;
+        task.model.push_precision = push;
+        const SimOutcome expected = TrainOnSim({.workers = 3}, task);
+        EXPECT_NE(expected.digest, f32.digest);
+        for (size_t step = 0; step < f32.losses.size(); ++step) {
+          EXPECT_NEAR(expected.losses[step], f32.losses[step], 0.01);
+        }
+        ++seed;
+        ExpectSame(TrainSharded({.seed = seed,
+                                 .shards = 1 + static_cast<uint32_t>(seed % 4),
+                                 .workers = 3,
+                                 .cache_ratio = seed % 2 == 0 ? 1.0 : 0.05,
+                                 .cache_ways = 2,
+                                 .max_part_rows = seed % 3 == 0 ? 7u : 20000u},
+                                task),
+                   expected);
+      }
+    }
+  }
+}
+
 // What touches single columns or rows: halves with stochastic rounding, numpy's draws, counts.
 TEST_P(Strategies, TrainTheTableOptionsToTheBitsOfOneShard) {
   using Customise = std::function<void(LogicalTable&)>;
@@ -74,13 +111,16 @@ TEST_P(Strategies, TrainTheTableOptionsToTheBitsOfOneShard) {
       {"frozen", [](LogicalTable& table) { table.freeze = true; }},
   };
   for (const auto& [name, customise] : variants) {
-    const SimTask task = TaskOf({"plain", "plain", {}}, [&](LogicalTable& table) {
+    SimTask task = TaskOf({"plain", "plain", {}}, [&](LogicalTable& table) {
       table.dim = kStrategiesDim;
       customise(table);
     });
-    SCOPED_TRACE(name);
-    ExpectSame(TrainSharded({.seed = 3, .shards = 3, .workers = 2, .cache_ratio = 0.1}, task),
-               TrainOnSim({.workers = 2}, task));
+    for (const std::string rows : {"f32", "bf16"}) {
+      SCOPED_TRACE(fmt::format("{}, rows travel as {}", name, rows));
+      task.model.pull_precision = task.model.push_precision = rows;
+      ExpectSame(TrainSharded({.seed = 3, .shards = 3, .workers = 2, .cache_ratio = 0.1}, task),
+                 TrainOnSim({.workers = 2}, task));
+    }
   }
 }
 

@@ -27,7 +27,8 @@ Plan PlanOf(const SimOptions& options, const EmbeddingTables& tables) {
 
 std::string ShardName(uint32_t shard) { return "shard " + std::to_string(shard); }
 
-ShardOptions ShardOptionsOf(const SimOptions& options, uint32_t shard) {
+ShardOptions ShardOptionsOf(const SimOptions& options, uint32_t shard,
+                            const RowPrecision& precision) {
   return {.node = {.cache_ratio = options.cache_ratio,
                    .cache_ways = options.cache_ways,
                    .cache_policy = options.cache_policy,
@@ -38,6 +39,7 @@ ShardOptions ShardOptionsOf(const SimOptions& options, uint32_t shard) {
           .job_id = kJobId,
           .incarnation = 1,
           .workers = options.workers,
+          .row_precision = precision,
           .cache_bytes = options.cache_bytes / options.shards,
           .cache_move_steps = options.cache_move_steps,
           .access_counts = options.cache_access_counts,
@@ -100,19 +102,19 @@ SimCluster::SimCluster(const SimOptions& options, const ModelSpec& model,
         const PeerName name = {.job_id = kJobId, .worker = static_cast<uint32_t>(worker)};
         shards_[shard]->Handle(MessageArrived{PeerIdOf(name), std::move(frames)});
       });
-  MakeShards(embedding);
+  MakeShards(embedding, model.row_precision());
   MakeWorkers(model, embedding);
 }
 
 SimCluster::~SimCluster() = default;
 
-void SimCluster::MakeShards(const EmbeddingTables& embedding) {
+void SimCluster::MakeShards(const EmbeddingTables& embedding, const RowPrecision& precision) {
   const std::vector<TableSpec>& tables = embedding.physical;
   const InitialiserSources sources = InitialiserSources::Open(tables).value();
   std::vector<CacheLedger::Shard> accounts;
   for (uint32_t s = 0; s < options_.shards; ++s) {
     std::unique_ptr<Shard> shard =
-        Shard::Make(ShardOptionsOf(options_, s), tables, plan_, sources).value();
+        Shard::Make(ShardOptionsOf(options_, s, precision), tables, plan_, sources).value();
     accounts.push_back({.bytes = shard->granted_cache_bytes(), .asks = shard->moves_cache_bytes()});
     shards_.push_back(std::make_unique<SimShard>(
         ShardName(s), std::move(shard), tables, scheduler_, options_.faults,
@@ -146,12 +148,13 @@ void SimCluster::MakeWorkers(const ModelSpec& model, const EmbeddingTables& embe
                             .optimizer_options = options_.dense_optimizer_options,
                             .pools_on_shards = plan_.pooled_on_shards(),
                             .accumulation = options_.accumulation},
-        WorkerRows::Make(embedding.physical, plan_).value());
+        WorkerRows::Make(embedding.physical, plan_, model.row_precision()).value());
     InitialiseDense(options_.model_seed, embedding.physical, worker->step->model(),
                     &worker->step->dense());
     worker->client = std::make_unique<PsClient>(
         PsClientOptions{.job_id = kJobId,
                         .worker = WorkerRank{w},
+                        .row_precision = model.row_precision(),
                         .max_part_rows = options_.max_part_rows,
                         .push_counts = DividesByLookups(embedding.physical)},
         plan_, addresses);

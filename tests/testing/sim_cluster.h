@@ -105,7 +105,7 @@ class SimCluster {
   struct Worker;
   class Losses;
 
-  void MakeShards(const EmbeddingTables& embedding);
+  void MakeShards(const EmbeddingTables& embedding, const RowPrecision& precision);
   void MakeWorkers(const ModelSpec& model, const EmbeddingTables& embedding);
   // Runs `work` for all workers, each as a task of the scheduler.
   void RunWorkers(const std::function<void(uint32_t worker)>& work);

@@ -1,5 +1,7 @@
 #include "worker/client/row_frames.h"
 
+#include "sharding/plans/plan_maker.h"
+#include "sharding/rows/record_weights.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -51,7 +53,7 @@ TEST(RowFrames, GradientsThatComeBackAsValuesAreEachRowsOwn) {
   frames.Route(router, batches, /*trained_only=*/true, &divider);
   for (const MessagePart& part : divider.Take(/*to_every_shard=*/false)) {
     const Frame gradients = frames.Gradients(batches, part, std::make_shared<KeptGradients>());
-    EXPECT_EQ(gradients.size(), RowFrames::BytesOf(part));
+    EXPECT_EQ(gradients.size(), frames.BytesOf(part));
     frames.CopyValues(part, gradients, &batches);
     // Ids, counts, and gradients lie in the same order.
     const Frame ids = frames.Ids(batches, part), counts = frames.Counts(batches, part);
@@ -73,6 +75,47 @@ TEST(RowFrames, GradientsThatComeBackAsValuesAreEachRowsOwn) {
       EXPECT_EQ(batch.values[i], batch.rows[r] == RowId{7} ? -1.0f : batch.gradients[i]);
     }
   }
+}
+
+TEST(RowFrames, InBf16TakeHalfTheBytesAndRoundEachNumber) {
+  const Router router(ScatteredPlan());
+  std::vector<RowBatch> batches = Batches();
+  for (float& gradient : batches[0].gradients) gradient *= 1.0f / 3.0f;
+  std::vector<float> expected = batches[0].gradients;
+  RoundNumbers(Precision::kBf16, expected);
+  RowFrames f32, bf16(Precision::kBf16);
+  PartDivider divider(3, bf16.Limit({.rows = 6}));
+  f32.Route(router, batches, /*trained_only=*/true, &divider);
+  divider.Take(/*to_every_shard=*/false);
+  bf16.Route(router, batches, /*trained_only=*/true, &divider);
+  for (const MessagePart& part : divider.Take(/*to_every_shard=*/false)) {
+    const Frame gradients = bf16.Gradients(batches, part, std::make_shared<KeptGradients>());
+    EXPECT_EQ(gradients.size(), bf16.BytesOf(part));
+    EXPECT_EQ(2 * gradients.size(), f32.BytesOf(part));
+    bf16.CopyValues(part, gradients, &batches);
+  }
+  const size_t at_7 = 3 * kRowFramesDim;  // It lives on the workers.
+  std::fill_n(&expected[at_7], kRowFramesDim, -1.0f);
+  EXPECT_EQ(batches[0].values, expected);
+}
+
+// A part has as many bytes of rows as its limit, whatever a number takes.
+TEST(RowFrames, InBf16TwiceAsManyRowsFillAPart) {
+  TableSpec table;
+  table.name = "t";
+  table.rows = 1000;
+  table.dim = 64;
+  const Router router(MakeRowWisePlan({table}, 1));
+  std::vector<RowBatch> batches = {{.dim = 64, .rows = {}, .counts = {}}};
+  for (uint64_t row = 0; row < 1000; ++row) batches[0].rows.push_back(RowId{row});
+  const auto parts = [&](Precision precision) {
+    RowFrames frames(precision);
+    PartDivider divider(1, frames.Limit({.bytes = 100 * (8 + 128)}));
+    frames.Route(router, batches, /*trained_only=*/false, &divider);
+    return divider.Take(/*to_every_shard=*/false).size();
+  };
+  EXPECT_EQ(parts(Precision::kBf16), 10u);
+  EXPECT_EQ(parts(Precision::kF32), 20u);
 }
 
 TEST(RowFrames, FrozenTablesAreNotPushed) {

@@ -15,7 +15,7 @@ void PartDivider::OpenPart(size_t shard, ShardParts* to) {
 }
 
 void PartDivider::AddRows(size_t batch, const RoutedPiece& piece) {
-  const size_t row_bytes = sizeof(uint64_t) + piece.columns * sizeof(float);
+  const size_t row_bytes = sizeof(uint64_t) + piece.columns * limits_.number_bytes;
   const size_t shard = Raw(piece.shard);
   ShardParts& to = shards_[shard];
   for (size_t begin = piece.begin; begin < piece.end;) {

@@ -34,8 +34,9 @@ struct MessagePart {
 
 // A part exceeds these limits only if it has a single row or bag and that one exceeds them.
 struct PartLimits {
-  size_t rows = 20000;     // and lookups of bags
-  size_t bytes = 4 << 20;  // of ids and columns, in the larger of request and reply
+  size_t rows = 20000;                  // and lookups of bags
+  size_t bytes = 4 << 20;               // of ids and columns, in the larger of request and reply
+  size_t number_bytes = sizeof(float);  // of a column of a row
 };
 
 class PartDivider {

@@ -56,6 +56,7 @@ struct MovedBytes {
 struct PsClientOptions {
   uint64_t job_id = 0;
   WorkerRank worker{};
+  RowPrecision row_precision = {};         // the shards' (JobSpec)
   uint32_t deadline_ms = 60000;            // of a part, from sending to answer
   uint32_t control_deadline_ms = 1800000;  // of flush and digest, which write or read all rows
   uint32_t room_deadline_ms = 1800000;  // how long to wait, in all, for shards whose disk is full

@@ -14,7 +14,7 @@ std::vector<MessagePart> PullFrames::Divide(const Router& router, const PartLimi
   has_waited_ = false;
   batches_ = rows;
   bags_ = std::make_shared<BagFrames>(router, bags);
-  PartDivider parts(router.plan().shards(), limits);
+  PartDivider parts(router.plan().shards(), rows_.Limit(limits));
   rows_.Route(router, *rows, /*trained_only=*/false, &parts);
   bags_->AddTo(&parts, /*trained_only=*/false);
   return parts.Take(/*to_every_shard=*/false);
@@ -33,7 +33,7 @@ Frames PullFrames::Encode(const Header& header, const MessagePart& part) const {
 Status PullFrames::TakeReply(const MessagePart& part, const Message& message) {
   PullReply reply;
   RETURN_IF_ERROR(DecodeReply(message, &reply));
-  const size_t bytes = RowFrames::BytesOf(part);
+  const size_t bytes = rows_.BytesOf(part);
   const size_t frames = part.bags.empty() ? 1 : 3;
   if (message.payload.size() != frames || message.payload[0].size() != bytes) {
     return CorruptionError("the answer does not hold the {} bytes of rows asked for", bytes);
@@ -53,7 +53,7 @@ std::vector<MessagePart> PushFrames::Divide(const Router& router, const PartLimi
   batches_ = rows;
   kept_ = std::make_shared<KeptGradients>();
   bags_ = std::move(bags);
-  PartDivider parts(router.plan().shards(), limits);
+  PartDivider parts(router.plan().shards(), rows_.Limit(limits));
   rows_.Route(router, *rows, /*trained_only=*/true, &parts);
   if (bags_ != nullptr) bags_->AddTo(&parts, /*trained_only=*/true);
   return parts.Take(/*to_every_shard=*/true);

@@ -43,6 +43,8 @@ Status DecodeReply(const Message& message, Reply* reply) {
 // The messages of a pull: which rows and bags each shard is asked for, and where their values go.
 class PullFrames final : public RequestFrames {
  public:
+  explicit PullFrames(Precision precision) : rows_(precision) {}
+
   // Divides a pull of all rows of `rows` and bags of `bags` (null: none) into parts; both stay
   // where they are until all parts are answered. `eval`: the pull leaves no trace on the shards.
   std::vector<MessagePart> Divide(const Router& router, const PartLimits& limits, bool eval,
@@ -75,6 +77,8 @@ struct PushOptions {
 // The messages of a push: the gradients of a step's rows and bags, for every shard.
 class PushFrames final : public RequestFrames {
  public:
+  explicit PushFrames(Precision precision) : rows_(precision) {}
+
   // Divides a push of the gradients of all rows of `rows`, and of `bags` (null: none), into parts;
   // a shard that owns none of them gets an empty part. Tables on the workers and frozen tables take
   // no part. `rows`, and the batches of `bags`, stay where they are until all parts are answered.

@@ -1,12 +1,13 @@
 #include "worker/client/row_frames.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "sharding/rows/record_weights.h"
 
 namespace rowhouse {
 namespace {
 
-// Calls copy(place of the piece's floats, floats of the batch's row, how many) for each row, or
+// Calls copy(place of the piece's numbers, floats of the batch's row, how many) for each row, or
 // once for all where they lie one after the other. `width`: floats of a row in the batch.
 template <typename Copy>
 void ForEachRun(const RowPiece& piece, const RoutedRows& routed, size_t width, const Copy& copy) {
@@ -73,7 +74,7 @@ Frame RowFrames::Counts(const std::vector<RowBatch>& batches, const MessagePart&
 
 Frame RowFrames::Gradients(const std::vector<RowBatch>& batches, const MessagePart& part,
                            const std::shared_ptr<KeptGradients>& kept) const {
-  if (part.rows.size() == 1) {
+  if (part.rows.size() == 1 && precision_ == Precision::kF32) {
     const RowPiece& piece = part.rows[0];
     const RowBatch& batch = batches[piece.batch];
     if (routed_[piece.batch].rows.empty() && piece.columns == batch.dim) {
@@ -85,35 +86,35 @@ Frame RowFrames::Gradients(const std::vector<RowBatch>& batches, const MessagePa
     }
   }
   Frame frame(BytesOf(part));
-  float* to = frame.As<float>().data();
+  std::byte* to = frame.data();
   for (const RowPiece& piece : part.rows) {
     const RowBatch& batch = batches[piece.batch];
     const float* from = batch.gradients.data();
     ForEachRun(piece, routed_[piece.batch], batch.dim, [&](size_t at, size_t row, size_t floats) {
-      std::memcpy(to + at, from + row, floats * sizeof(float));
+      PackNumbers(precision_, {from + row, floats}, to + at * number_bytes());
     });
-    to += piece.rows() * piece.columns;
+    to += piece.rows() * piece.columns * number_bytes();
   }
   return frame;
 }
 
 void RowFrames::CopyValues(const MessagePart& part, const Frame& values,
                            std::vector<RowBatch>* batches) const {
-  const float* from = values.As<float>().data();
+  const std::byte* from = values.data();
   for (const RowPiece& piece : part.rows) {
     RowBatch& batch = (*batches)[piece.batch];
     float* to = batch.values.data();
     ForEachRun(piece, routed_[piece.batch], batch.dim, [&](size_t at, size_t row, size_t floats) {
-      std::memcpy(to + row, from + at, floats * sizeof(float));
+      UnpackNumbers(precision_, from + at * number_bytes(), {to + row, floats});
     });
-    from += piece.rows() * piece.columns;
+    from += piece.rows() * piece.columns * number_bytes();
   }
 }
 
-size_t RowFrames::BytesOf(const MessagePart& part) {
-  size_t floats = 0;
-  for (const RowPiece& piece : part.rows) floats += piece.rows() * piece.columns;
-  return floats * sizeof(float);
+size_t RowFrames::BytesOf(const MessagePart& part) const {
+  size_t numbers = 0;
+  for (const RowPiece& piece : part.rows) numbers += piece.rows() * piece.columns;
+  return numbers * number_bytes();
 }
 
 }  // namespace rowhouse

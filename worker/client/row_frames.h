@@ -13,6 +13,7 @@
 #include "common/frame.h"
 #include "common/wire/pull.h"
 #include "sharding/plans/router.h"
+#include "sharding/rows/record.h"
 #include "worker/client/message_part.h"
 #include "worker/embedding/row_batch.h"
 
@@ -24,6 +25,16 @@ using KeptGradients = std::vector<std::vector<float>>;
 
 class RowFrames {
  public:
+  // `precision`: of values and gradients, f32 or bf16. Batches have f32: frames are made of it and
+  // taken into it in one pass.
+  explicit RowFrames(Precision precision = Precision::kF32) : precision_(precision) {}
+
+  // These limits, with numbers of the precision.
+  PartLimits Limit(PartLimits limits) const {
+    limits.number_bytes = number_bytes();
+    return limits;
+  }
+
   // Routes the rows of `batches` and adds them to the parts. Tables that live on the workers take
   // no part; `trained_only`: frozen ones do not, either.
   void Route(const Router& router, const std::vector<RowBatch>& batches, bool trained_only,
@@ -37,7 +48,7 @@ class RowFrames {
   Frame Ids(const std::vector<RowBatch>& batches, const MessagePart& part) const;
   Frame Counts(const std::vector<RowBatch>& batches, const MessagePart& part) const;
   // A loan of the batch's gradients, which shares `kept`, where they lie there as the frame has
-  // them; else a copy.
+  // them; else a copy, rounded to the precision.
   Frame Gradients(const std::vector<RowBatch>& batches, const MessagePart& part,
                   const std::shared_ptr<KeptGradients>& kept) const;
 
@@ -46,13 +57,15 @@ class RowFrames {
                   std::vector<RowBatch>* batches) const;
 
   // Bytes of the values of a part: its rows, in the columns that the part has of them.
-  static size_t BytesOf(const MessagePart& part);
+  size_t BytesOf(const MessagePart& part) const;
 
  private:
+  size_t number_bytes() const { return BytesOfWeight(precision_); }
   template <typename T>
   Frame Numbers(const std::vector<RowBatch>& batches, const MessagePart& part,
                 std::vector<T> RowBatch::*column) const;
 
+  Precision precision_;
   std::vector<RoutedRows> routed_;  // of each batch
 };
 

@@ -35,6 +35,11 @@ Status CheckVectors(const ModelSpec& spec) {
 
 }  // namespace
 
+RowPrecision ModelSpec::row_precision() const {
+  return {.pull = FindPrecision(pull_precision).value(),
+          .push = FindPrecision(push_precision).value()};
+}
+
 InteractionOptions ModelSpec::interaction_options(MatrixProducts* products) const {
   InteractionOptions options = {.widths = {bottom_mlp.back()},
                                 .itself = interaction_itself,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "sharding/rows/record.h"
 #include "worker/dense/interaction.h"
 
 namespace rowhouse {
@@ -20,6 +21,8 @@ struct ModelSpec {
   uint32_t dcn_low_rank_dim = 512;       // dcn: width between the two products of a layer
   OptionValues interaction_own;          // of options that the interaction declares itself
   std::string dense_precision = "f32";   // f32 | bf16: operands of the layers' products
+  std::string pull_precision = "f32";    // f32 | bf16: see RowPrecision
+  std::string push_precision = "f32";    // likewise
   std::string loss = "mse";              // mse | bce | wbce
   std::vector<double> loss_weights = {1.0, 1.0};  // wbce: of class 0 and 1
   double loss_threshold = 0.0;                    // in (0, 1): p clamped to [t, 1 - t]
@@ -29,6 +32,7 @@ struct ModelSpec {
   ElementType precision() const {
     return dense_precision == "bf16" ? ElementType::kBf16 : ElementType::kF32;
   }
+  RowPrecision row_precision() const;
   // The bottom MLP's output first, then the features. `products`: see InteractionOptions.
   InteractionOptions interaction_options(MatrixProducts* products = nullptr) const;
   // Width of the top MLP's input.

@@ -19,8 +19,10 @@ std::optional<uint64_t> WorkerRows::Table::PlaceOf(RowId row) const {
 }
 
 Result<std::unique_ptr<WorkerRows>> WorkerRows::Make(const std::vector<TableSpec>& tables,
-                                                     const Plan& plan) {
+                                                     const Plan& plan,
+                                                     const RowPrecision& precision) {
   auto rows = std::make_unique<WorkerRows>();
+  rows->precision_ = precision;
   rows->place_.assign(tables.size(), -1);
   std::vector<TableSpec> mine;
   for (const TableSpec& spec : tables) {
@@ -70,8 +72,9 @@ void WorkerRows::Fill(std::vector<RowBatch>* batches) const {
     for (size_t r = 0; r < batch.rows.size(); ++r) {
       const std::optional<uint64_t> at = table.PlaceOf(batch.rows[r]);
       if (!at) continue;
-      ReadWeights(table.layout, table.record(*at),
-                  std::span(batch.values).subspan(r * batch.dim, batch.dim));
+      const std::span<float> values = std::span(batch.values).subspan(r * batch.dim, batch.dim);
+      ReadWeights(table.layout, table.record(*at), values);
+      RoundNumbers(precision_.pull, values);
     }
   }
 }
@@ -92,7 +95,9 @@ void WorkerRows::WriteGradients(const std::vector<RowBatch>& batches,
     for (size_t r = 0; r < batch.rows.size(); ++r) {
       const std::optional<uint64_t> at = table.PlaceOf(batch.rows[r]);
       if (!at) continue;
-      std::copy_n(&batch.gradients[r * batch.dim], batch.dim, &gradients[*at * batch.dim]);
+      const std::span<float> gradient = gradients.subspan(*at * batch.dim, batch.dim);
+      std::copy_n(&batch.gradients[r * batch.dim], batch.dim, gradient.begin());
+      RoundNumbers(precision_.push, gradient);
       touches[*at] = static_cast<float>(batch.counts[r]);
     }
   }

@@ -34,16 +34,19 @@ class WorkerRows {
   // or if its initial values cannot be made.
   static constexpr uint64_t kMaxFloats = uint64_t{1} << 26;
   static Result<std::unique_ptr<WorkerRows>> Make(const std::vector<TableSpec>& tables,
-                                                  const Plan& plan);
+                                                  const Plan& plan,
+                                                  const RowPrecision& precision = {});
 
-  // Writes the values of these rows into the batches, as a pull does for the rows on shards.
+  // Writes the values of these rows into the batches, as a pull does for the rows on shards:
+  // rounded to the precision of pulls.
   void Fill(std::vector<RowBatch>* batches) const;
 
   // How many floats they add to the ordered allreduce.
   size_t allreduce_floats() const { return allreduce_floats_; }
 
-  // Writes this worker's gradients. A row that it did not touch gets -0: adding that changes no
-  // gradient, not even the sign of a zero. Requires summed.size() == allreduce_floats().
+  // Writes this worker's gradients, rounded to the precision of pushes. A row that it did not touch
+  // gets -0: adding that changes no gradient, not even the sign of a zero. Requires summed.size()
+  // == allreduce_floats().
   void WriteGradients(const std::vector<RowBatch>& batches, std::span<float> summed) const;
 
   // Updates the rows that any worker touched. `summed`: what all workers wrote, summed in rank
@@ -84,6 +87,7 @@ class WorkerRows {
     size_t allreduce_floats() const { return size() * (spec.dim + 1); }
   };
 
+  RowPrecision precision_;
   std::vector<Table> tables_;
   std::vector<int64_t> place_;  // of each physical table in tables_, or -1
   size_t allreduce_floats_ = 0;

@@ -110,6 +110,16 @@ void AddPrecision(SettingList& list) {
                     "to 8 bits of precision, summed in f32; the weights that are trained and saved "
                     "stay f32. Faster on CPUs with AMX, and needs AVX-512",
             .digest = kOfRun});
+  list.Add(Choice(MEMBER(model.pull_precision), {"f32", "bf16"}),
+           {.help = "Numbers that rows are looked up in. bf16: a row's weights are rounded for the "
+                    "forward pass, on shards, on workers and of a saved model alike, and a pull "
+                    "takes half the bytes; what is trained and stored stays as precision says",
+            .digest = kOfRun});
+  list.Add(Choice(MEMBER(model.push_precision), {"f32", "bf16"}),
+           {.help = "Numbers of the gradients of rows. bf16: a worker's summed gradient of a row "
+                    "is rounded, and a push takes half the bytes; those of workers are summed, and "
+                    "rows are updated, in f32",
+            .digest = kOfRun});
 }
 
 void AddLoss(SettingList& list) {
