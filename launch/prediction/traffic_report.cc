@@ -42,7 +42,8 @@ StepShape StepShapeOf(const Settings& settings, uint32_t workers) {
   StepShape step{.samples = settings.data.mini_batch_size * settings.training.accumulation,
                  .workers = workers,
                  .bag_lengths = {},
-                 .zipf_exponent = source.zipf_exponent(settings.data)};
+                 .zipf_exponent = source.zipf_exponent(settings.data),
+                 .row_precision = settings.model.row_precision()};
   for (const FeatureTable& feature : settings.embedding.features) {
     step.bag_lengths.push_back(source.mean_bag_length(settings.data, feature.table.rows));
   }

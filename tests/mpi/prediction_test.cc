@@ -203,6 +203,8 @@ TEST_F(PredictionOfShortRuns, OfARunStoppedByCtrlCIsOfTheStepsItDid) {
 INSTANTIATE_TEST_SUITE_P(
     All, PredictionUnderMpirun,
     testing::Values(PredictedCase{"Alone", 1, 1, {}}, PredictedCase{"TwoNodesTwoWorkers", 2, 2, {}},
+                    PredictedCase{
+                        "RowsInBf16", 2, 2, {"--pull_precision=bf16", "--push_precision=bf16"}},
                     PredictedCase{"ColumnsOnThreeNodes", 3, 1, {"--strategy=grid"}, 0.005, 0.04},
                     PredictedCase{"WholeTables", 2, 1, {"--strategy=table_wise_lpt", "--shards=2"}},
                     PredictedCase{"BagsOnShards", 2, 2, {"--pool_on=shards"}, 0.005, 0.05},

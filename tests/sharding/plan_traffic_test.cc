@@ -68,6 +68,18 @@ TEST(PlanTraffic, BagsOfAHundredInDlrmsBenchmarkMoveAFewPercentOfTheirRows) {
   EXPECT_LE(split.by_bags, 0.08 * split.by_rows);
 }
 
+TEST(PlanTraffic, RowsInBf16HaveTwoBytesANumberAndBagsFour) {
+  const LogicalTable table = PlanTrafficTable("t", 1000000, 64);
+  const PlanOptions plan = {.strategy = "table_wise_lpt"};
+  StepShape step = DlrmStep();
+  const TableTraffic f32 = TrafficOfOne(table, plan, step);
+  step.row_precision = {.pull = Precision::kBf16};
+  EXPECT_DOUBLE_EQ(TrafficOfOne(table, plan, step).by_rows, f32.by_rows / 532 * 404);
+  step.row_precision = {.pull = Precision::kBf16, .push = Precision::kBf16};
+  EXPECT_DOUBLE_EQ(TrafficOfOne(table, plan, step).by_rows, f32.by_rows / 532 * 276);
+  EXPECT_EQ(TrafficOfOne(table, plan, step).by_bags, f32.by_bags);
+}
+
 TEST(PlanTraffic, ManyLookupsOfFewRowsMoveLessMerged) {
   const StepShape step = {.samples = 2048, .workers = 1, .bag_lengths = {10.0}};
   const TableTraffic traffic = TrafficOfOne(PlanTrafficTable("small", 500, 16),

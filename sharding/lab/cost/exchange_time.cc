@@ -62,7 +62,9 @@ class Exchanges {
   }
   double hosts() const { return std::max(1u, cluster_.hosts); }
 
-  Exchange RowsOf(const std::string& stem, double rows, double dim) {
+  // Rows in bf16 take as long as rows of as many bytes.
+  Exchange RowsOf(const std::string& stem, double rows, double floats, Precision precision) {
+    const double dim = floats / rows * static_cast<double>(BytesOfWeight(precision)) / 4;
     const auto ms = [&](const char* part) { return kernels_.Ms(stem + part, {rows, dim}); };
     return {ms(""), ms("_worker"), ms("_shard")};
   }
@@ -116,7 +118,7 @@ class Exchanges {
   Exchange PullOf(const ShardTraffic& shard) {
     Exchange sum;
     if (shard.sent_rows > 0) {
-      sum += RowsOf("pull", shard.sent_rows, shard.row_floats / shard.sent_rows);
+      sum += RowsOf("pull", shard.sent_rows, shard.row_floats, workload_.step.row_precision.pull);
     }
     if (shard.bag_lookups > 0) sum += bags_.Pull(shard);
     return sum;
@@ -125,8 +127,8 @@ class Exchanges {
   Exchange PushOf(const ShardTraffic& shard) {
     Exchange sum;
     if (shard.pushed_sent_rows > 0) {
-      sum +=
-          RowsOf("push", shard.pushed_sent_rows, shard.pushed_row_floats / shard.pushed_sent_rows);
+      sum += RowsOf("push", shard.pushed_sent_rows, shard.pushed_row_floats,
+                    workload_.step.row_precision.push);
     }
     if (shard.bag_lookups > 0) sum += bags_.Push(shard);
     return sum;

@@ -19,6 +19,11 @@ constexpr double kValue = sizeof(float), kRowId = sizeof(uint64_t), kCount = siz
 // Of the share of a bag's rows that a row may have if row ranges are to be alike.
 constexpr double kMaxShareOfRow = 0.01;
 
+// What a number of a row takes on the wire, and about what it costs there.
+double ShareOfF32(Precision precision) {
+  return static_cast<double>(BytesOfWeight(precision)) / sizeof(float);
+}
+
 }  // namespace
 
 TableForms::TableForms(const Workload& workload, const ClusterShape& cluster,
@@ -106,12 +111,14 @@ double TableForms::LinkMs(double bytes) const {
 }
 
 double TableForms::RowPullMs(const TableSpec& table, const std::string& side) const {
-  return SlopeMs("pull_" + side, rows_of_message_, table.dim);
+  return SlopeMs("pull_" + side, rows_of_message_,
+                 table.dim * ShareOfF32(workload_.step.row_precision.pull));
 }
 
 double TableForms::RowPushMs(const TableSpec& table, const std::string& side) const {
   if (!use(table.id).is_trained) return 0.0;
-  return SlopeMs("push_" + side, rows_of_message_, table.dim);
+  return SlopeMs("push_" + side, rows_of_message_,
+                 table.dim * ShareOfF32(workload_.step.row_precision.push));
 }
 
 // A row is updated once a step, however many workers push it.
@@ -202,7 +209,8 @@ TableForm TableForms::Rows(TableId table, std::vector<RowId> hot_rows) const {
   }
   form.shard_ms = workers * distinct * (RowPullMs(spec, "shard") + RowPushMs(spec, "shard")) +
                   UpdateMs(spec, updated) + StoreMs(table, static_cast<double>(used.record_bytes));
-  form.link_ms = LinkMs(distinct * (kRowId + kCount + kValue * spec.dim));
+  const double share = ShareOfF32(workload_.step.row_precision.pull);
+  form.link_ms = LinkMs(distinct * (kRowId + kCount + kValue * spec.dim * share));
   // Of a table that a message has: a few rows' worth of work, about.
   form.piece_ms = 4 * workers * RowPullMs(spec, "shard");
   return WithEvenMs(std::move(form));

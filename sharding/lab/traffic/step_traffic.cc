@@ -28,11 +28,20 @@ double SamplesOfWorker(const StepShape& step) {
   return static_cast<double>(step.samples) / step.workers;
 }
 
+// Of a number of a row.
+double PulledBytes(const StepShape& step) {
+  return static_cast<double>(BytesOfWeight(step.row_precision.pull));
+}
+double PushedBytes(const StepShape& step) {
+  return static_cast<double>(BytesOfWeight(step.row_precision.push));
+}
+
 // Ids, counts and values of a row in both directions. `cuts`: slices that it lies in.
-double BytesByRows(const TableSpec& table, double cuts, bool is_trained, bool sends_counts) {
-  const double values = table.dim * kFloat;
-  const double pulled = cuts * (kRowId + kCount) + values;
-  const double pushed = cuts * (kRowId + (sends_counts ? kCount : 0)) + values;
+double BytesByRows(const StepShape& step, const TableSpec& table, double cuts, bool is_trained,
+                   bool sends_counts) {
+  const double pulled = cuts * (kRowId + kCount) + table.dim * PulledBytes(step);
+  const double pushed =
+      cuts * (kRowId + (sends_counts ? kCount : 0)) + table.dim * PushedBytes(step);
   return pulled + (is_trained ? pushed : 0);
 }
 
@@ -125,8 +134,8 @@ class Counting {
       shard.updated_floats += updated * part.distinct_rows * slice.columns();
     }
     if (!sends_rows) return;
-    of_table.bytes =
-        of_table.distinct_rows * BytesByRows(table, of_table.cuts, is_trained, sends_counts_);
+    of_table.bytes = of_table.distinct_rows *
+                     BytesByRows(workload_.step, table, of_table.cuts, is_trained, sends_counts_);
   }
 
   // What a shard pools of the table in one range of columns.
@@ -198,14 +207,15 @@ class Counting {
     ShardTraffic& shard = traffic_.shards[number];
     // With hardly any rows most steps ask this shard for nothing.
     const double asked = shard.bag_entries > 0 ? 1 : -std::expm1(-shard.sent_rows);
-    const double pulled_bytes = shard.sent_rows * kRowId + shard.row_floats * kFloat +
+    const double values = shard.row_floats * PulledBytes(workload_.step);
+    const double pulled_bytes = shard.sent_rows * kRowId + values +
                                 std::max(shard.pull_request_bytes, shard.pull_reply_bytes);
     const double pulls = asked * Parts(shard.sent_rows + shard.bag_lookups, pulled_bytes);
     shard.pull_request_bytes += pulls * (kHeader + kPullBody) + shard.row_entries * kTableRows +
                                 shard.sent_rows * (kRowId + kCount);
-    shard.pull_reply_bytes += pulls * (kHeader + kPullReplyBody) + shard.row_floats * kFloat;
-    const double pushed_bytes =
-        shard.pushed_sent_rows * kRowId + shard.pushed_row_floats * kFloat + bags_pushed;
+    shard.pull_reply_bytes += pulls * (kHeader + kPullReplyBody) + values;
+    const double pushed_bytes = shard.pushed_sent_rows * kRowId +
+                                shard.pushed_row_floats * PushedBytes(workload_.step) + bags_pushed;
     const double pushes = Parts(shard.pushed_sent_rows + shard.bag_lookups, pushed_bytes);
     const double trained = shard.sent_rows > 0 ? shard.pushed_sent_rows / shard.sent_rows : 0;
     shard.push_request_bytes +=
@@ -252,8 +262,8 @@ std::vector<TableTraffic> TrafficOfTables(const Workload& workload, const Plan& 
                          .refusal = {},
                          .pools_on_shards = plan.pools_on_shards(table.id)};
     const bool is_trained = !tables.is_frozen[Raw(table.id)];
-    traffic.by_rows =
-        traffic.distinct_rows * BytesByRows(table, rows.cuts, is_trained, sends_counts);
+    traffic.by_rows = traffic.distinct_rows *
+                      BytesByRows(workload.step, table, rows.cuts, is_trained, sends_counts);
     traffic.by_bags = traffic.lookups * rows.cuts * BytesOfId(table);
     for (const FeatureTable& feature : tables.features) {
       if (feature.weights == table.id) traffic.refusal = "they are the weights of ids";

@@ -12,6 +12,7 @@
 
 #include "sharding/lab/traffic/id_distribution.h"
 #include "sharding/lab/traffic/lookups_by_row.h"
+#include "sharding/rows/record.h"
 #include "sharding/rows/retention.h"
 #include "sharding/tables/embedding_tables.h"
 
@@ -24,6 +25,7 @@ struct StepShape {
   // Zipf's exponent, >= 0: the k-th most frequent id of a feature has a share ~ k^-exponent. 0: all
   // ids alike, which gives the most distinct rows.
   double zipf_exponent = 0;
+  RowPrecision row_precision = {};
 };
 
 // The dense part of a DLRM.

@@ -74,6 +74,24 @@ TEST(StepCost, RowsAndBytesOfNodesAddUpToThoseOfWorkers) {
   EXPECT_EQ(cost.hit_rate, 1);
 }
 
+TEST(StepCost, RowsInBf16TakeHalfTheBytesAndLessTime) {
+  Workload workload = StepCostWorkloadOf(8, 100'000, 128, 2048, 2);
+  const auto predict = [&] {
+    return PredictStep(workload, RowWise(workload, 3), Cluster(3, 2), Machine::Typical()).value();
+  };
+  const StepCost f32 = predict();
+  workload.step.row_precision.pull = Precision::kBf16;
+  const StepCost pulled = predict();
+  EXPECT_LT(pulled.phases.pull, f32.phases.pull);
+  EXPECT_EQ(pulled.phases.push, f32.phases.push);
+  workload.step.row_precision.push = Precision::kBf16;
+  const StepCost both = predict();
+  EXPECT_LT(both.phases.push, f32.phases.push);
+  const double values = 2 * 8 * workload.of_table[0].DistinctRows(1024) * 128;
+  EXPECT_NEAR(f32.wire_bytes - pulled.wire_bytes, values * 2, 0.001 * values);
+  EXPECT_NEAR(pulled.wire_bytes - both.wire_bytes, values * 2, 0.001 * values);
+}
+
 TEST(StepCost, LayersInBf16AreThoseOfTheirOwnKernels) {
   Workload workload = StepCostWorkloadOf(4, 1000, 64, 65536, 1);
   Machine machine = Machine::Typical();
