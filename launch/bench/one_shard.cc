@@ -54,6 +54,7 @@ Result<OneShardClient> OneShardClient::Make(const OneShardOptions& options,
   // Rows alone bound a request: at dim 64 the usual bound of bytes would come first.
   made.client = std::make_unique<PsClient>(PsClientOptions{.job_id = MeasuredShard::kJobId,
                                                            .worker = worker,
+                                                           .row_precision = options.row_precision,
                                                            .window = options.window,
                                                            .max_part_rows = options.request_rows,
                                                            .max_part_bytes = size_t{64} << 20},
@@ -81,6 +82,7 @@ Result<std::unique_ptr<OneShard>> OneShard::Start(const OneShardOptions& options
   const uint64_t cache_rows = options.cache_rows == 0 ? options.table_rows : options.cache_rows;
   const ShardOptions shard_options{.name = kShardName,
                                    .workers = options.workers,
+                                   .row_precision = options.row_precision,
                                    .cache_bytes = cache_rows * (options.dim * sizeof(float) + 16)};
   ASSIGN_OR_RETURN(MeasuredShard shard,
                    MeasuredShard::Make(shard_options, tables, PlanOf(options), std::move(store)));

@@ -33,6 +33,7 @@ struct OneShardOptions {
   size_t step_requests = 20;                 // full requests of a step
   size_t steps = 2;                          // different steps, used in turn
   size_t window = 4;                         // requests in flight
+  RowPrecision row_precision = {};           // of pulls and pushes
   uint32_t workers = 1;                      // of the shard, the first of which is here
   std::string listen = "tcp://127.0.0.1:0";  // or "ipc://..."
   bool encrypts = false;                     // as with --encrypt

@@ -2,6 +2,8 @@
 // flight, between a worker and one shard that has them in memory, beside a bare shard. Figures:
 //   rows_tcp/pull_DIM, push_DIM   over loopback TCP
 //   rows_tcp/pull_64/copied       the same, where the bare worker copies its rows to one place, too
+//   rows_tcp/pull_64/bf16, push_64/bf16  rows in bf16 (--pull_precision, --push_precision) over the
+//                                 same rows in f32
 //   rows_ipc/pull_64, push_64     over Unix sockets, and .../tcp beside TCP
 #include <memory>
 
@@ -14,7 +16,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr double kPullTarget = 0.85, kPushTarget = 0.8, kIpcTarget = 0.8;
+constexpr double kPullTarget = 0.85, kPushTarget = 0.8, kIpcTarget = 0.8, kBf16Target = 1.7;
 
 // Steps of 80,000 rows, of which each sample has ten.
 OneShardOptions WireOptions(uint32_t dim) { return {.dim = dim, .step_requests = 4, .steps = 10}; }
@@ -49,6 +51,26 @@ class WireBench {
   std::unique_ptr<BareShard> bare;
 };
 
+// Rows in bf16 beside `f32`, which has the same options but for that.
+Status CompareBf16(const std::string& name, OneShard& f32, std::vector<BenchFigure>* figures) {
+  OneShardOptions options = WireOptions(64);
+  options.row_precision = {.pull = Precision::kBf16, .push = Precision::kBf16};
+  ASSIGN_OR_RETURN(const auto bf16, OneShard::Start(options));
+  for (const bool is_pull : {true, false}) {
+    const auto rows_per_second = [&](OneShard& shard) {
+      return is_pull ? shard.PulledRowsPerSecond(options.steps)
+                     : shard.PushedRowsPerSecond(options.steps);
+    };
+    ASSIGN_OR_RETURN(
+        BenchFigure figure,
+        CompareTimed(
+            fmt::format("{}/{}_64/bf16", name, is_pull ? "pull" : "push"), "rows/s", kBf16Target,
+            [&] { return rows_per_second(*bf16); }, [&] { return rows_per_second(f32); }));
+    figures->push_back(std::move(figure));
+  }
+  return OkStatus();
+}
+
 Result<std::vector<BenchFigure>> MeasureTcp(const std::string& name, const BenchOptions&) {
   std::vector<BenchFigure> figures;
   for (const uint32_t dim : {64, 16, 128}) {
@@ -70,6 +92,7 @@ Result<std::vector<BenchFigure>> MeasureTcp(const std::string& name, const Bench
             name + "/pull_64/copied", "rows/s", std::nullopt, [&] { return bench->System(true); },
             [&] { return bench->Yardstick(true, /*copies_rows=*/true); }));
     figures.push_back(std::move(copied));
+    RETURN_IF_ERROR(CompareBf16(name, *bench->shard, &figures));
   }
   return figures;
 }
@@ -98,8 +121,8 @@ Result<std::vector<BenchFigure>> MeasureIpc(const std::string& name, const Bench
 REGISTER_MEMBER(
     AddBench({.name = "rows_tcp",
               .what = "rows pulled from and pushed to one shard, beside a bare shard",
-              .time = "30 s",
-              .yardstick = "a bare shard: receives, gathers or subtracts, sends",
+              .time = "40 s",
+              .yardstick = "a bare shard: receives, gathers or subtracts, sends; /bf16: f32",
               .count = &MeasureTcp}) &&
     AddBench({.name = "rows_ipc",
               .what = "the same over Unix sockets, beside a bare shard and TCP",
