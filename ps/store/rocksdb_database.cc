@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ps/store/in_use.h"
+#include "ps/store/rocksdb_kept_keys.h"
 #include "ps/store/rocksdb_options.h"
 
 namespace rowhouse {
@@ -85,6 +86,8 @@ Result<std::unique_ptr<RowDatabase>> RowDatabase::Open(
   rocksdb::ColumnFamilyOptions family =
       RowFamilyOptions(environment, environment.NextStoreNumber());
   family.disable_auto_compactions = !given.expected_stamp.empty();
+  auto kept = given.keeps_only.empty() ? nullptr : MakeKeptKeys(given.keeps_only);
+  family.compaction_filter = kept.get();
   const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
       {rocksdb::kDefaultColumnFamilyName, family}, {kRowsFamily, family}};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
@@ -94,6 +97,7 @@ Result<std::unique_ptr<RowDatabase>> RowDatabase::Open(
                       : rocksdb::DB::Open(options, given.path, families, &handles, &db);
   if (!opened.ok()) return TranslateOpen(opened, given.path);
   std::unique_ptr<RowDatabase> database(new RowDatabase(given.path));
+  database->kept_ = std::move(kept);
   database->db_.reset(db);
   database->default_ = handles[0];
   database->rows_ = handles[1];
@@ -146,6 +150,10 @@ Status RowDatabase::CheckStamp(const std::string& expected) const {
         RowsInMemory());
   }
   return OkStatus();
+}
+
+Status RowDatabase::KeepOnly(std::span<const RowRange> ranges) const {
+  return RemoveOtherKeys(*db_, rows_, path_, ranges);
 }
 
 uint64_t RowDatabase::Property(const std::string& name) const {

@@ -4,10 +4,12 @@
 // Threads: any.
 #pragma once
 
+#include <rocksdb/compaction_filter.h>
 #include <rocksdb/db.h>
 #include <rocksdb/status.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +57,8 @@ class RowDatabase {
 
   // kCorruption if the rows have another stamp.
   Status CheckStamp(const std::string& expected) const;
+  // RowStoreOptions::keeps_only, with which it was opened.
+  Status KeepOnly(std::span<const RowRange> ranges) const;
 
   uint64_t RowsInMemory() const;
   // Of one of the family of rows; 0 if it is not known.
@@ -64,6 +68,7 @@ class RowDatabase {
   explicit RowDatabase(std::string path) : path_(std::move(path)) {}
 
   const std::string path_;
+  std::unique_ptr<rocksdb::CompactionFilter> kept_;  // null: all keys are
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ColumnFamilyHandle* default_ = nullptr;
   rocksdb::ColumnFamilyHandle* rows_ = nullptr;

@@ -10,10 +10,6 @@
 namespace rowhouse {
 namespace {
 
-rocksdb::Slice SliceOf(const StoreKey::Encoded& key) {
-  return rocksdb::Slice(key.data(), StoreKey::kBytes);
-}
-
 rocksdb::ReadOptions OptionsOfScan() {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;

@@ -22,6 +22,7 @@ struct KeyRange {
   StoreKey::Encoded begin, end;
 };
 KeyRange KeysOf(const RowRange& range);
+inline rocksdb::Slice SliceOf(const StoreKey::Encoded& key) { return {key.data(), key.size()}; }
 
 // All records, or those of a range, by key. `path`: the database's, for errors.
 class RocksDbCursor final : public RowCursor {

@@ -32,6 +32,15 @@ struct StoreSlice {
   uint32_t record_bytes = 0;
 };
 
+// Rows [first, end) of a table.
+struct RowRange {
+  TableId table{};
+  RowId first{};
+  RowId end{};
+
+  bool operator==(const RowRange&) const = default;
+};
+
 struct RowStoreOptions {
   std::string path;        // directory this store owns, made if missing; "" for `memory`
   bool read_only = false;  // then Put must not be called
@@ -40,18 +49,12 @@ struct RowStoreOptions {
   bool creates = true;
   // Unless "": what stamp() must be. Checked before anything is changed; kCorruption if it is not.
   std::string expected_stamp = {};
+  // Unless empty: all other rows are removed for good when the store is opened. Ranges ascend and
+  // do not overlap. Requires `expected_stamp`, and not `read_only`.
+  std::vector<RowRange> keeps_only = {};
   // Block cache, write buffers and threads shared with other stores. Null: the store makes its own.
   std::shared_ptr<StoreEnvironment> environment;
   OptionValues own = {};  // of options that the store declares itself
-};
-
-// Rows [first, end) of a table.
-struct RowRange {
-  TableId table{};
-  RowId first{};
-  RowId end{};
-
-  bool operator==(const RowRange&) const = default;
 };
 
 // The records of a RowRange in key order, one at a time, as they were when the cursor was made.

@@ -88,5 +88,66 @@ TEST(RowFiles, VerifyNamesTheDamagedFileAndItsTables) {
                              HasSubstr("(rows of table t1)")));
 }
 
+// 64 files of 1000 records each: only those at an end of a range are written.
+TEST(RowFiles, WhatIsNotKeptIsGoneAndOtherFilesAreLeftAsTheyAre) {
+  const TempDir dir;
+  const auto environment = std::make_shared<StoreEnvironment>(
+      StoreEnvironmentOptions{.min_file_bytes = uint64_t{256} << 10});
+  const auto open = [&](const std::string& stamp = "", const std::vector<RowRange>& ranges = {}) {
+    return RowStores()
+        .Make("rocksdb", {.path = dir.path(),
+                          .expected_stamp = stamp,
+                          .keeps_only = ranges,
+                          .environment = environment})
+        .value();
+  };
+  std::string stamp;
+  constexpr uint64_t kRows = 64'000;
+  const std::vector<RowRange> kept = {{kRowFilesSlice.table, RowId{10'500}, RowId{20'500}},
+                                      {kRowFilesSlice.table, RowId{40'500}, RowId{63'000}}};
+  const auto is_kept = [&](RowId row) {
+    return std::ranges::any_of(kept,
+                               [&](const RowRange& r) { return row >= r.first && row < r.end; });
+  };
+  {
+    const auto store = open();
+    ASSERT_OK(PutLetterRowFiles(*store, 'a', kRows));
+    ASSERT_OK(store->Compact());
+    std::vector<RowId> newer;  // in a level above, across all ranges
+    for (uint64_t row = 0; row < kRows; row += 100) newer.push_back(RowId{row});
+    ASSERT_OK(store->Put(
+        kRowFilesSlice, newer,
+        std::vector<std::byte>(newer.size() * kRowFilesSlice.record_bytes, std::byte('b'))));
+    ASSERT_OK(store->Settle());
+    ASSERT_GT(store->levels().back().files, 30u);
+    stamp = store->stamp();
+  }
+  {
+    const std::vector<std::string> before = RowFilesIn(dir.path());
+    const auto store = open(stamp, kept);
+    const std::vector<std::string> after = RowFilesIn(dir.path());
+    const auto made = std::ranges::count_if(
+        after, [&](const std::string& file) { return std::ranges::count(before, file) == 0; });
+    EXPECT_LE(made, 12) << after.size();
+    EXPECT_GT(std::ssize(after) - made, 15) << "of " << before.size();
+    EXPECT_LT(store->counters().bytes_compacted, kRows * kRowFilesSlice.record_bytes / 4);
+  }
+  const auto store = open();
+  uint64_t rows = 0;
+  ASSERT_OK(store->Scan([&](TableId, RowId row, uint16_t, auto found) {
+    EXPECT_TRUE(is_kept(row)) << Raw(row);
+    EXPECT_EQ(found[0], std::byte(Raw(row) % 100 == 0 ? 'b' : 'a'));
+    ++rows;
+    return OkStatus();
+  }));
+  EXPECT_EQ(rows, 10'000u + 22'500u);
+  std::vector<std::byte> record(kRowFilesSlice.record_bytes);
+  for (const uint64_t row : {0, 19, 10'499, 10'500, 20'499, 20'500, 40'499, 62'999, 63'000}) {
+    std::vector<size_t> missing;
+    ASSERT_OK(store->Get(kRowFilesSlice, std::vector{RowId{row}}, record, &missing));
+    EXPECT_EQ(missing.empty(), is_kept(RowId{row})) << row;
+  }
+}
+
 }  // namespace
 }  // namespace rowhouse

@@ -158,6 +158,7 @@ Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& opti
     // is left of the rows; so the stamp is checked read-only first.
     RowStoreOptions looks = options;
     looks.read_only = true;
+    looks.keeps_only.clear();
     RETURN_IF_ERROR(Open(looks).status());
   }
   std::unique_ptr<RocksDbStore> store(new RocksDbStore(options));
@@ -166,6 +167,10 @@ Result<std::unique_ptr<RowStore>> RocksDbStore::Open(const RowStoreOptions& opti
   ASSIGN_OR_RETURN(store->rows_, RowDatabase::Open(opened, store->events_));
   if (!options.expected_stamp.empty()) {
     RETURN_IF_ERROR(store->rows_->CheckStamp(options.expected_stamp));
+  }
+  if (!options.keeps_only.empty()) {
+    CHECK(!options.read_only && store->is_settled_);
+    RETURN_IF_ERROR(store->rows_->KeepOnly(options.keeps_only));
   }
   return std::unique_ptr<RowStore>(std::move(store));
 }
@@ -504,7 +509,7 @@ Result<std::unique_ptr<RowFileWriter>> RocksDbStore::NewRowFile(const std::strin
 
 Status RocksDbStore::Ingest(std::span<const RowFile> files) {
   CHECK(!read_only_) << "Ingest into a store opened for reading";
-  Unsettle();
+  if (is_paused_) Unsettle();
   return IngestRowFiles(rows_->db(), rows_->rows(), path_, files);
 }
 
