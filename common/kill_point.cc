@@ -39,6 +39,8 @@ constexpr std::string_view kNames[] = {
     "file.before_replacing",
     "journal.before_sync",
     "journal.open",
+    "kept.cut",
+    "kept.linked",
     "link.before_replacing",
     "log.before_sync",
     "log.begun",

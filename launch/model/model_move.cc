@@ -109,7 +109,8 @@ Status ModelMove::Run() {
     const Status moved = RouteRows(options_, job_, shards,
                                    {.on_workers = saved_on_workers_.get(),
                                     .rows_digest = save_.manifest.rows_digest,
-                                    .of_worker_rows = on_workers_->Digest()});
+                                    .of_worker_rows = on_workers_->Digest(),
+                                    .moved = &moved_});
     if (moved.code() == StatusCode::kCorruption) {
       return CorruptionError("{}; rowhouse ckpt verify --model_dir={} says what is damaged",
                              moved.message(), save_.directory);

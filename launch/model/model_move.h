@@ -14,6 +14,7 @@
 #include "common/status.h"
 #include "launch/model/last_save.h"
 #include "launch/settings/settings.h"
+#include "ps/move/row_move.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/opening_progress.h"
 #include "ps/store/row_store.h"
@@ -46,6 +47,9 @@ class ModelMove {
   uint64_t worker_floats() const { return on_workers_->saved_floats(); }
   // Of all rows; "": the shards' files were taken as they are, and no row was read.
   const std::string& digest() const { return digest_; }
+  // Bytes that Run read, wrote and linked; 0 of shards that were filled before, or under the saved
+  // plan.
+  const MoveResult& moved() const { return moved_; }
 
  private:
   const JobSpec& job_;
@@ -54,6 +58,7 @@ class ModelMove {
   std::unique_ptr<RowStore> saved_on_workers_;
   std::unique_ptr<WorkerRows> on_workers_;
   std::string digest_;
+  MoveResult moved_;
 };
 
 }  // namespace rowhouse

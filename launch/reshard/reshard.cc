@@ -65,6 +65,7 @@ Result<JobSpec> JobOf(const Settings& settings, const LastSave& save) {
   job.is_load = true;
   job.load.step = manifest.steps;
   job.load.plan_digest = manifest.plan.digest();
+  job.load.plan = manifest.plan;
   job.load.shards = manifest.shards;
   job.load.checkpoint = save.checkpoint;
   return job;
@@ -146,13 +147,21 @@ Status Reshard(const Settings& model, const ReshardRequest& request) {
   found.json = {{"out", request.out},
                 {"shards", job.plan.shards()},
                 {"row_bytes", bytes},
+                {"bytes_read", move.moved().bytes_read},
+                {"bytes_written", move.moved().bytes_written},
+                {"bytes_linked", move.moved().bytes_linked},
                 {"seconds", took.count()},
                 {"worker_row_bytes", move.worker_floats() * sizeof(float)},
                 {"rows_digest", move.digest().empty() ? save.manifest.rows_digest : move.digest()},
                 {"is_digest_compared", !move.digest().empty()}};
-  found.Say("{}: step {}, {} of {}, {:.2f} GB of rows in {:.1f} s; {}\n", request.out,
+  const uint64_t linked = move.moved().bytes_linked;
+  found.Say("{}: step {}, {} of {}, {:.2f} GB of rows{} in {:.1f} s; {}\n", request.out,
             save.manifest.steps, Counted(job.plan.shards(), "shard"),
-            Counted(settings.cluster.ps, "PS node"), static_cast<double>(bytes) / 1e9, took.count(),
+            Counted(settings.cluster.ps, "PS node"), static_cast<double>(bytes) / 1e9,
+            linked == 0
+                ? ""
+                : fmt::format(", {:.2f} GB of them linked", static_cast<double>(linked) / 1e9),
+            took.count(),
             move.digest().empty()
                 ? "the files are those of the model"
                 : fmt::format("rows digest {}, {}", move.digest(),

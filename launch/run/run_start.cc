@@ -345,6 +345,7 @@ Status PrepareLoad(const Settings& settings, const RunHosts& hosts, RunStart* st
       .steps_per_epoch = manifest.steps_per_epoch,
       .data_first_step = manifest.data_first_step,
       .plan_digest = manifest.plan.digest(),
+      .plan = manifest.plan,
       .data_digest = manifest.data_digest,
       .data_settings = manifest.data_settings,
       .shards = manifest.shards,

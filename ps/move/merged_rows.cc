@@ -5,18 +5,19 @@
 
 namespace rowhouse {
 
-bool MergedRows::IsAfter(const std::unique_ptr<RowCursor>& a, const std::unique_ptr<RowCursor>& b) {
-  return std::tuple(a->row(), a->first_column()) > std::tuple(b->row(), b->first_column());
+bool MergedRows::IsAfter(const StoreCursor& a, const StoreCursor& b) {
+  return std::tuple(a.at->row(), a.at->first_column()) >
+         std::tuple(b.at->row(), b.at->first_column());
 }
 
 Result<MergedRows> MergedRows::Open(std::span<const RowStore* const> stores,
                                     const RowRange& range) {
   MergedRows rows;
   rows.table_ = range.table;
-  for (const RowStore* store : stores) {
-    ASSIGN_OR_RETURN(std::unique_ptr<RowCursor> cursor, store->Cursor(range));
+  for (size_t i = 0; i < stores.size(); ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<RowCursor> cursor, stores[i]->Cursor(range));
     RETURN_IF_ERROR(cursor->status());
-    if (cursor->IsValid()) rows.cursors_.push_back(std::move(cursor));
+    if (cursor->IsValid()) rows.cursors_.push_back({.at = std::move(cursor), .store = i});
   }
   std::ranges::make_heap(rows.cursors_, IsAfter);
   RETURN_IF_ERROR(rows.Next());
@@ -25,9 +26,9 @@ Result<MergedRows> MergedRows::Open(std::span<const RowStore* const> stores,
 
 Status MergedRows::Next() {
   used_ = 0;
-  while (!cursors_.empty() && (used_ == 0 || cursors_.front()->row() == row_)) {
+  while (!cursors_.empty() && (used_ == 0 || cursors_.front().at->row() == row_)) {
     std::ranges::pop_heap(cursors_, IsAfter);
-    RowCursor& first = *cursors_.back();
+    RowCursor& first = *cursors_.back().at;
     row_ = first.row();
     if (used_ > 0 && pieces_[used_ - 1].first_column == first.first_column()) {
       return CorruptionError("row {} of table {}, column {}, lies in two stores", Raw(row_),
@@ -36,6 +37,7 @@ Status MergedRows::Next() {
     if (used_ == pieces_.size()) pieces_.emplace_back();
     RecordRouting::Piece& piece = pieces_[used_++];
     piece.first_column = first.first_column();
+    piece.store = cursors_.back().store;
     piece.record.assign(first.record().begin(), first.record().end());
     first.Next();
     RETURN_IF_ERROR(first.status());

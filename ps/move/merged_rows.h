@@ -27,10 +27,14 @@ class MergedRows {
   Status Next();
 
  private:
+  struct StoreCursor {
+    std::unique_ptr<RowCursor> at;
+    size_t store = 0;
+  };
   // Stores whose next record comes first, as a heap: by row, then column.
-  static bool IsAfter(const std::unique_ptr<RowCursor>& a, const std::unique_ptr<RowCursor>& b);
+  static bool IsAfter(const StoreCursor& a, const StoreCursor& b);
 
-  std::vector<std::unique_ptr<RowCursor>> cursors_;
+  std::vector<StoreCursor> cursors_;
   TableId table_{};
   RowId row_{};
   std::vector<RecordRouting::Piece> pieces_;  // kept for their memory

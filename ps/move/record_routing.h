@@ -30,10 +30,12 @@ class RecordRouting {
   struct Piece {
     uint16_t first_column = 0;
     std::vector<std::byte> record;
+    size_t store = 0;  // where it was read (merged_rows.h)
   };
   // Calls give(slice, layout, record) for each of the plan's slices that holds columns of the row.
   // `pieces`: all records of the row, by ascending column. kCorruption, naming table and row, if
-  // they are not the whole row, or not of a size that the table's records have.
+  // they are not the whole row, or not of a size that the table's records have. A record that is
+  // copied is given as the piece that it is.
   using Give = std::function<Status(const Slice&, const RecordLayout&, std::span<const std::byte>)>;
   Status Route(TableId table, RowId row, std::span<const Piece> pieces, const Give& give);
 

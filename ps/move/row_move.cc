@@ -43,16 +43,10 @@ class PartWriter {
     part_.shard = target.shard;
   }
 
+  // `is_kept`: the store has it.
   Status Add(RowId row, uint16_t first_column, const RecordLayout& layout,
-             std::span<const std::byte> record) {
-    if (writer_ != nullptr && writer_->bytes() >= kFileBytes) RETURN_IF_ERROR(EndFile());
-    if (writer_ == nullptr) {
-      name_ = fmt::format("{}-{}-{}.sst", Raw(range_.table), Raw(range_.first), part_.files.size());
-      std::error_code ignored;  // What a cut-off try left.
-      std::filesystem::remove(PathOf(name_), ignored);
-      ASSIGN_OR_RETURN(writer_, target_.store->NewRowFile(PathOf(name_)));
-    }
-    RETURN_IF_ERROR(writer_->Add(range_.table, row, first_column, record));
+             std::span<const std::byte> record, bool is_kept) {
+    if (!is_kept) RETURN_IF_ERROR(Write(row, first_column, record));
     part_.digest.Add(digested_, row, first_column, layout, record.data());
     ++part_.rows;
     noted_.push_back({.table = range_.table, .row = row, .first_column = first_column});
@@ -68,6 +62,16 @@ class PartWriter {
 
  private:
   std::string PathOf(const std::string& name) const { return target_.directory + "/" + name; }
+  Status Write(RowId row, uint16_t first_column, std::span<const std::byte> record) {
+    if (writer_ != nullptr && writer_->bytes() >= kFileBytes) RETURN_IF_ERROR(EndFile());
+    if (writer_ == nullptr) {
+      name_ = fmt::format("{}-{}-{}.sst", Raw(range_.table), Raw(range_.first), part_.files.size());
+      std::error_code ignored;  // What a cut-off try left.
+      std::filesystem::remove(PathOf(name_), ignored);
+      ASSIGN_OR_RETURN(writer_, target_.store->NewRowFile(PathOf(name_)));
+    }
+    return writer_->Add(range_.table, row, first_column, record);
+  }
   Status EndFile() {
     ASSIGN_OR_RETURN(RowFile file, writer_->Finish());
     writer_.reset();
@@ -105,6 +109,7 @@ class Move {
     }
     result_.shards.resize(targets.size());
     files_.resize(targets.size());
+    has_taken_over_.resize(targets.size());
   }
 
   Result<MoveResult> Run() {
@@ -112,7 +117,7 @@ class Move {
       RETURN_IF_ERROR(MakeDirectoryDurably(target.directory));
     }
     ASSIGN_OR_RETURN(journal_, MoveJournal::Open(options_.journal, options_.move));
-    DivideIntoRanges();
+    RETURN_IF_ERROR(DivideIntoRanges());
     TakeWhatIsDone();
     CountBytes();
     RETURN_IF_ERROR(CheckRoom());
@@ -143,7 +148,44 @@ class Move {
             {.table = spec.id, .first = RowId{slice.row_begin}, .end = RowId{slice.row_end}});
       }
     }
-    return ranges;
+    return CutAtKept(spec.id, ranges);
+  }
+
+  // So that a target keeps all rows of a range, or none.
+  std::vector<RowRange> CutAtKept(TableId table, std::span<const RowRange> ranges) const {
+    std::set<RowId> ends;
+    for (const MoveTarget& target : targets_) {
+      for (const RowRange& kept : target.kept) {
+        if (kept.table == table) ends.insert({kept.first, kept.end});
+      }
+    }
+    std::vector<RowRange> cut;
+    for (RowRange range : ranges) {
+      for (auto at = ends.upper_bound(range.first); at != ends.end() && *at < range.end; ++at) {
+        cut.push_back({.table = table, .first = range.first, .end = *at});
+        range.first = *at;
+      }
+      cut.push_back(range);
+    }
+    return cut;
+  }
+
+  static bool Keeps(const MoveTarget& target, const RowRange& range) {
+    return std::ranges::any_of(target.kept, [&](const RowRange& kept) {
+      return kept.table == range.table && kept.first <= range.first && range.end <= kept.end;
+    });
+  }
+
+  // By source: where its rows of a range are to be read, in a target that keeps them or there.
+  std::vector<const RowStore*> StoresOf(const RowRange& range) const {
+    std::vector<const RowStore*> stores(sources_.begin(), sources_.end());
+    for (const MoveTarget& target : targets_) {
+      if (!Keeps(target, range)) continue;
+      const auto base = std::ranges::find(stores, target.base);
+      CHECK(base != stores.end());
+      *base = target.store;
+    }
+    return stores;
   }
 
   // Halves a range until it has few bytes.
@@ -174,7 +216,7 @@ class Move {
     return read > 0 ? owned / read : 0;
   }
 
-  void DivideIntoRanges() {
+  Status DivideIntoRanges() {
     std::vector<std::pair<RowRange, uint64_t>> all;
     uint64_t bytes_in_all = 0;
     for (const TableSpec& spec : tables_) {
@@ -183,6 +225,7 @@ class Move {
       for (const RowRange& range : ranges) {
         all.emplace_back(range, BytesIn(sources_, range));
         bytes_in_all += all.back().second;
+        RETURN_IF_ERROR(LookForTaken(range));
       }
     }
     const uint64_t most = options_.range_bytes > 0
@@ -190,15 +233,30 @@ class Move {
                               : std::clamp(bytes_in_all / (uint64_t{8} * ThreadsOf(options_)),
                                            kMinRangeBytes, kMaxRangeBytes);
     for (const auto& [range, bytes] : all) Divide(range, bytes, most);
+    return OkStatus();
+  }
+
+  // A store has taken its files over if it has rows that it did not begin with.
+  Status LookForTaken(const RowRange& range) {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (has_taken_over_[i] || Keeps(targets_[i], range)) continue;
+      ASSIGN_OR_RETURN(const auto at, targets_[i].store->Cursor(range));
+      RETURN_IF_ERROR(at->status());
+      has_taken_over_[i] = at->IsValid();
+    }
+    return OkStatus();
   }
 
   // Of the ranges that are still to be moved.
   void CountBytes() {
     double due = 0;
     for (const RowRange& range : ranges_) {
-      const uint64_t bytes = BytesIn(sources_, range);
-      bytes_to_read_ += bytes;
-      due += static_cast<double>(bytes) * parts_[Raw(range.table)];
+      const std::vector<const RowStore*> stores = StoresOf(range);
+      for (size_t i = 0; i < stores.size(); ++i) {
+        const uint64_t bytes = sources_[i]->BytesOf(range);
+        bytes_to_read_ += bytes;
+        if (stores[i] == sources_[i]) due += static_cast<double>(bytes) * parts_[Raw(range.table)];
+      }
     }
     result_.bytes_due = static_cast<uint64_t>(due);
   }
@@ -220,14 +278,12 @@ class Move {
     std::erase_if(ranges_, [&](const RowRange& range) { return !due.contains(KeyOf(range)); });
   }
 
-  bool HasTakenOver(const MoveTarget& target) const { return !target.store->levels().empty(); }
-
   bool AreThere(const MovedRange& moved) const {
     return std::ranges::all_of(moved.parts, [&](const MovedPart& part) {
       const auto number = number_of_.find(part.shard);
       if (number == number_of_.end()) return false;
       const MoveTarget& target = targets_[number->second];
-      if (HasTakenOver(target)) return true;
+      if (has_taken_over_[number->second]) return true;
       return std::ranges::all_of(part.files, [&](const RowFile& file) {
         std::error_code error;
         return std::filesystem::file_size(target.directory + "/" + file.path, error) ==
@@ -284,35 +340,56 @@ class Move {
     return first;
   }
 
+  // A range on its way.
+  struct MovingRange {
+    RowRange range;
+    std::vector<const RowStore*> stores;  // StoresOf it
+    std::map<ShardId, PartWriter> writers = {};
+    RowsDigest read = {};
+    uint64_t bytes_written = 0, bytes_linked = 0;
+  };
+
+  // Whether a record was read in a target that keeps it.
+  bool IsKept(const MovingRange& moving, const RecordRouting::Piece& piece) const {
+    return moving.stores[piece.store] != sources_[piece.store];
+  }
+
+  // Gives the row's records to targets that do not have them.
+  Status MoveRow(const MergedRows& rows, RecordRouting& routing, MovingRange* moving) {
+    const TableId table = moving->range.table;
+    const bool is_on_workers = std::ranges::binary_search(plan_.worker_rows(table), rows.row());
+    if (options_.compares && !is_on_workers) {
+      routing.AddTo(&moving->read, digested_[Raw(table)], table, rows.row(), rows.pieces());
+    }
+    std::ptrdiff_t kept = std::ranges::count_if(
+        rows.pieces(), [&](const auto& piece) { return IsKept(*moving, piece); });
+    const auto give = [&](const Slice& slice, const RecordLayout& layout,
+                          std::span<const std::byte> record) -> Status {
+      const auto number = number_of_.find(slice.shard);
+      if (is_on_workers || number == number_of_.end()) return OkStatus();
+      const MoveTarget& target = targets_[number->second];
+      const auto [writer, is_first] = moving->writers.try_emplace(
+          slice.shard, target, digested_[Raw(table)], moving->range, mutex_);
+      const bool is_there = std::ranges::any_of(rows.pieces(), [&](const auto& piece) {
+        return piece.record.data() == record.data() && moving->stores[piece.store] == target.store;
+      });
+      kept -= is_there;
+      (is_there ? moving->bytes_linked : moving->bytes_written) += record.size();
+      return writer->second.Add(rows.row(), static_cast<uint16_t>(slice.column_begin), layout,
+                                record, is_there);
+    };
+    RETURN_IF_ERROR(routing.Route(table, rows.row(), rows.pieces(), give));
+    if (kept == 0) return OkStatus();
+    return CorruptionError("row {} of table \"{}\" is not divided as the saved plan says",
+                           Raw(rows.row()), tables_[Raw(table)].name);
+  }
+
   Status MoveRange(const RowRange& range, RecordRouting& routing) {
-    std::map<ShardId, PartWriter> writers;
-    ASSIGN_OR_RETURN(MergedRows rows, MergedRows::Open(sources_, range));
-    const std::vector<RowId>& on_workers = plan_.worker_rows(range.table);
+    MovingRange moving{.range = range, .stores = StoresOf(range)};
+    ASSIGN_OR_RETURN(MergedRows rows, MergedRows::Open(moving.stores, range));
     uint64_t unreported = 0, records = 0, bytes = 0;
-    RowsDigest read;
     while (rows.IsValid()) {
-      const bool is_on_workers = std::ranges::binary_search(on_workers, rows.row());
-      if (options_.compares && !is_on_workers) {
-        routing.AddTo(&read, digested_[Raw(range.table)], range.table, rows.row(), rows.pieces());
-      }
-      RETURN_IF_ERROR(routing.Route(
-          range.table, rows.row(), rows.pieces(),
-          [&](const Slice& slice, const RecordLayout& layout,
-              std::span<const std::byte> record) -> Status {
-            const auto number = number_of_.find(slice.shard);
-            if (is_on_workers || number == number_of_.end()) return OkStatus();
-            auto writer = writers.find(slice.shard);
-            if (writer == writers.end()) {
-              writer = writers
-                           .emplace(std::piecewise_construct, std::tuple(slice.shard),
-                                    std::tuple(std::cref(targets_[number->second]),
-                                               std::cref(digested_[Raw(range.table)]), range,
-                                               std::ref(mutex_)))
-                           .first;
-            }
-            return writer->second.Add(rows.row(), static_cast<uint16_t>(slice.column_begin), layout,
-                                      record);
-          }));
+      RETURN_IF_ERROR(MoveRow(rows, routing, &moving));
       records += rows.pieces().size();
       for (const RecordRouting::Piece& piece : rows.pieces()) unreported += piece.record.size();
       if (unreported >= kReportBytes) {
@@ -325,21 +402,23 @@ class Move {
     RETURN_IF_ERROR(Report(unreported));
     MovedRange moved{.range = range, .parts = {}};
     RowsDigest written;
-    for (auto& [shard, writer] : writers) {
+    for (auto& [shard, writer] : moving.writers) {
       ASSIGN_OR_RETURN(MovedPart part, writer.Finish());
       written.Merge(part.digest);
       moved.parts.push_back(std::move(part));
     }
-    if (options_.compares && written.hex() != read.hex()) {
+    if (options_.compares && written.hex() != moving.read.hex()) {
       return CorruptionError(
           "rows {} to {} of table \"{}\" were read with digest {} and written with {}",
-          Raw(range.first), Raw(range.end) - 1, tables_[Raw(range.table)].name, read.hex(),
+          Raw(range.first), Raw(range.end) - 1, tables_[Raw(range.table)].name, moving.read.hex(),
           written.hex());
     }
     RETURN_IF_ERROR(journal_->Append(moved));
     MutexLock lock(mutex_);
     result_.records_read += records;
     result_.bytes_read += bytes;
+    result_.bytes_written += moving.bytes_written;
+    result_.bytes_linked += moving.bytes_linked;
     for (const MovedPart& part : moved.parts) Count(part);
     return OkStatus();
   }
@@ -353,7 +432,7 @@ class Move {
   Status GiveFiles() {
     for (size_t i = 0; i < targets_.size(); ++i) {
       const MoveTarget& target = targets_[i];
-      if (!HasTakenOver(target)) {
+      if (!has_taken_over_[i]) {
         RETURN_IF_ERROR(SyncDirectory(target.directory));
         KillPoint("move.before_ingest");
         RETURN_IF_ERROR(target.store->Ingest(files_[i]));
@@ -391,6 +470,7 @@ class Move {
   std::map<ShardId, size_t> number_of_;  // of a shard's target
   std::vector<DigestedTable> digested_;  // by table
   std::vector<double> parts_;            // by table: see PartOf
+  std::vector<bool> has_taken_over_;     // by target: its files, in an earlier try
   std::unique_ptr<MoveJournal> journal_;
   std::vector<RowRange> ranges_;  // to move
   std::vector<RowRange> taken_;   // that earlier tries moved

@@ -6,6 +6,13 @@
 // Rows that the new plan keeps on the workers are given to no store; ReadWorkerRows reads them.
 // Those that the old plan kept there come from a source of their own.
 //
+// Rows that a new store keeps in files of an old one (kept_rows.h) are not written. They are read
+// all the same, once, out of the new store: only so is it known that it has them, all of them and
+// as they were. (The digest of the model less that of the other rows proves nothing: it is what the
+// kept rows should have, and not what they have.) So the digest of a shard is always that of
+// records that were read where they lie now, or as they were written; and its set of written rows
+// is exact, whatever the old shard's was.
+//
 // A move that was cut off goes on where it was: ranges that are whole stay (move_journal.h).
 // Sources are only read.
 #pragma once
@@ -35,10 +42,13 @@ struct NotedRecord {
 
 struct MoveTarget {
   ShardId shard{};
-  RowStore* store = nullptr;  // with files, and empty or filled by an earlier try
+  RowStore* store = nullptr;  // with files, and empty, as `base` says, or filled by an earlier try
   std::string directory;      // of files until the store has them; made, and removed
   // Told of all records of the target, in any order; never on two threads at once.
   std::function<void(std::span<const NotedRecord>)> note;
+  // Unless null: the source whose rows of these ranges, and no others, the store begins with.
+  const RowStore* base = nullptr;
+  std::vector<RowRange> kept = {};  // KeptRows::ranges
 };
 
 struct MoveOptions {
@@ -65,12 +75,17 @@ struct MoveResult {
   std::vector<MovedShard> shards;  // by target
   uint64_t records_read = 0;       // by this try, as is the next
   uint64_t bytes_read = 0;         // of records
-  uint64_t bytes_due = 0;          // of files, about, for which the disk had to have room
+  uint64_t bytes_written = 0;      // of records
+  // Of records that were read and stay where they lie; those at the ends of ranges were written
+  // there before, in files that had other rows, too.
+  uint64_t bytes_linked = 0;
+  uint64_t bytes_due = 0;  // of files, about, for which the disk had to have room
 };
 
 // Fills the targets and syncs them. When this returns OK all of it is on disk; the journal is left,
 // for the caller to remove once the targets are known to be whole. kCorruption for rows that are
-// not whole or in two sources, or that `compares` finds to be others; kResourceExhausted, before
+// not whole or in two sources, that are not what a target keeps although they lie in its `kept`
+// ranges, or that `compares` finds to be others; kResourceExhausted, before
 // anything is read, for a disk that has no room for the second copy, and later for one that was
 // filled meanwhile: the same call then goes on.
 Result<MoveResult> MoveRows(const std::vector<TableSpec>& tables, const Plan& plan,

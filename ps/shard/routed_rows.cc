@@ -1,5 +1,7 @@
 #include "ps/shard/routed_rows.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -10,12 +12,14 @@
 #include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/kill_point.h"
+#include "ps/move/kept_rows.h"
 #include "ps/move/move_journal.h"
 #include "ps/shard/restored_part.h"
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
+#include "ps/store/rows_with_deltas.h"
 #include "ps/store/written_rows.h"
 #include "ps/store/written_rows_file.h"
 
@@ -44,6 +48,13 @@ std::string SourcesDigest(const LoadSpec& load) {
     text += fmt::format("{} {} {}\n", Raw(saved.shard), saved.stamp, saved.checksum);
   }
   return DigestOf(text);
+}
+
+// The device of a file or directory, or of that in which it is to be made.
+dev_t DiskOf(std::filesystem::path path) {
+  struct stat found = {};
+  while (::stat(path.c_str(), &found) != 0 && path.has_relative_path()) path = path.parent_path();
+  return found.st_dev;
 }
 
 // The sets of written rows of a shard's slices, while they are filled.
@@ -126,11 +137,14 @@ class Routing {
     for (const SavedShard& saved : job_.load.shards)
       RETURN_IF_ERROR(CheckIsElsewhere(saved, shards));
     RETURN_IF_ERROR(FindSources());
-    // The step, as rows on the workers change without the stamp of a shard; the shards, as a
-    // journal notes what they got, and another move of the same rows may be to more of them.
-    std::string move = fmt::format("{} {} {} {} to", job_.model_id, job_.plan.digest(),
-                                   sources_digest_, job_.load.step);
-    for (const ShardId shard : all) move += fmt::format(" {}", Raw(shard));
+    Result<Sources> sources = Sources{};
+    if (!IsSavedPlan()) sources = OpenSources();
+    if (sources.ok()) {
+      FindKeptRows(sources.value());
+    } else if (sources.status().code() != StatusCode::kCorruption) {
+      return sources.status();
+    }
+    const std::string move = MoveTo(all);
     const bool goes_on = AreSourcesNamed(job_.load) && MoveJournal::IsOf(journal, move);
     for (const ShardId shard : all) {  // Of moves to fewer shards, whose directories are cleared.
       if (shard != all[0]) std::filesystem::remove(JournalOf(shard), ignored);
@@ -140,7 +154,10 @@ class Routing {
       RETURN_IF_ERROR(Claim(shard));
       KillPoint("moved.claimed");
     }
-    const Status filled = IsSavedPlan() ? Link(shards) : Move(shards, journal, move);
+    Status filled = sources.status();
+    if (filled.ok()) {
+      filled = IsSavedPlan() ? Link(shards) : Move(sources.value(), shards, journal, move);
+    }
     // Of rows that cannot be moved nothing is left; a move that was stopped goes on.
     if (filled.code() == StatusCode::kCorruption) {
       for (const ShardId shard : all) {
@@ -185,6 +202,69 @@ class Routing {
     }
     if (whole_.on_workers != nullptr) sources.all.push_back(whole_.on_workers);
     return sources;
+  }
+
+  // What is moved where. With the step, as rows on the workers change without the stamp of a shard;
+  // the shards, as a journal notes what they got, and another move of the same rows may be to more
+  // of them; and the old shards whose rows they keep, which no journal notes.
+  std::string MoveTo(const std::vector<ShardId>& shards) const {
+    std::string move = fmt::format("{} {} {} {} to", job_.model_id, job_.plan.digest(),
+                                   sources_digest_, job_.load.step);
+    for (const ShardId shard : shards) {
+      move += fmt::format(" {}", Raw(shard));
+      if (kept_.contains(shard)) move += fmt::format("<{}", Raw(kept_.at(shard).from));
+    }
+    return move;
+  }
+
+  void FindKeptRows(const Sources& sources) {
+    if (IsSavedPlan() || job_.load.plan.tables() == 0) return;
+    const dev_t disk = DiskOf(std::filesystem::absolute(options_.row_dir));
+    std::map<ShardId, const RowStore*> stores;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const std::string& directory = sources_[i].directory;
+      const Result<DirectoryState> state = ReadState(directory);
+      // Rows of delta files may belong to any range, and would have to be put into each copy.
+      if (!state.ok() || !state.value().deltas.empty()) continue;
+      if (DiskOf(directory) != disk) continue;
+      stores[sources_[i].shard] = sources.of_shards[i].get();
+    }
+    kept_ = ChooseKeptRows(job_.load.plan, job_.plan, stores);
+  }
+
+  // Its compactions wait for the run that changes it: they would write again what was linked.
+  Result<std::unique_ptr<RowStore>> OpenKept(ShardId shard, const KeptRows& kept) const {
+    RowStoreOptions options = SavedRowsOptions(options_, /*read_only=*/true);
+    options.path = RowsDirectory(DirectoryOf(shard));
+    if (!HoldsAnything(options.path)) RETURN_IF_ERROR(MakeOfKept(shard, kept));
+    {
+      ASSIGN_OR_RETURN(const auto looked_at, RowStores().Make(options_.store, options));
+      options.expected_stamp = looked_at->stamp();
+    }
+    options.read_only = false;
+    return RowStores().Make(options_.store, options);
+  }
+
+  Status MakeOfKept(ShardId shard, const KeptRows& kept) const {
+    const std::string rows = RowsDirectory(DirectoryOf(shard)), copy = FilesOf(shard) + "/kept";
+    RETURN_IF_ERROR(options_.progress->Advance(0));
+    RETURN_IF_ERROR(RemoveDirectory(copy));
+    const auto from = std::ranges::find(sources_, kept.from, &SavedShard::shard);
+    RETURN_IF_ERROR(CopyPart(from->directory, copy));
+    KillPoint("kept.linked");
+    ASSIGN_OR_RETURN(DirectoryState state, ReadState(copy));
+    RowStoreOptions cut = SavedRowsOptions(options_, /*read_only=*/false);
+    cut.keeps_only = kept.ranges;
+    {
+      ASSIGN_OR_RETURN(const auto store, OpenRowsOf(copy, state, options_.store, cut));
+      state.stamp = store->stamp();
+    }
+    // A list of files that did not reach the disk would bring others back.
+    RETURN_IF_ERROR(
+        OpenRowsOf(copy, state, options_.store, SavedRowsOptions(options_, true)).status());
+    KillPoint("kept.cut");
+    // What else is in the copy stays until the shard has all of its rows: ClearCutOff looks there.
+    return RenameDurably(RowsDirectory(copy), rows);
   }
 
   std::string JournalOf(ShardId first) const {
@@ -311,21 +391,27 @@ class Routing {
     return OkStatus();
   }
 
-  Status Move(const std::vector<ShardId>& shards, const std::string& journal,
-              const std::string& move) {
+  Status Move(const Sources& sources, const std::vector<ShardId>& shards,
+              const std::string& journal, const std::string& move) {
     const auto begin = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(const Sources sources, OpenSources());
     std::vector<std::unique_ptr<RowStore>> stores;
     std::vector<ShardWrittenRows> written;
     std::vector<MoveTarget> targets;
     written.reserve(shards.size());  // Targets keep references.
     for (const ShardId shard : shards) {
-      ASSIGN_OR_RETURN(auto store, OpenTarget(DirectoryOf(shard)));
+      const auto kept = kept_.find(shard);
+      ASSIGN_OR_RETURN(auto store, kept == kept_.end() ? OpenTarget(DirectoryOf(shard))
+                                                       : OpenKept(shard, kept->second));
       ShardWrittenRows& rows = written.emplace_back(job_, shard);
       targets.push_back({.shard = shard,
                          .store = store.get(),
                          .directory = FilesOf(shard),
                          .note = [&rows](std::span<const NotedRecord> noted) { rows.Add(noted); }});
+      if (kept != kept_.end()) {
+        const auto base = std::ranges::find(sources_, kept->second.from, &SavedShard::shard);
+        targets.back().base = sources.all[base - sources_.begin()];
+        targets.back().kept = kept->second.ranges;
+      }
       stores.push_back(std::move(store));
     }
     OpeningProgress& progress = *options_.progress;
@@ -339,6 +425,7 @@ class Routing {
                   .compares = is_whole && whole_.rows_digest.empty(),
                   .on_begin = [&progress](uint64_t bytes) { progress.Expect(bytes); },
                   .on_progress = [&progress](uint64_t bytes) { return progress.Advance(bytes); }}));
+    if (whole_.moved != nullptr) *whole_.moved = moved;
     RETURN_IF_ERROR(CheckDigest(shards, moved));
     for (size_t i = 0; i < shards.size(); ++i) {
       written[i].Save(DirectoryOf(shards[i]), stores[i]->stamp());
@@ -347,9 +434,10 @@ class Routing {
           Seal(DirectoryOf(shards[i]), stores[i]->stamp(), moved.shards[i].digest.hex()));
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    VLOG(1) << fmt::format("rows routed anew shards={} records={} bytes={} from={} seconds={:.1f}",
-                           shards.size(), moved.records_read, moved.bytes_read, sources.all.size(),
-                           took.count());
+    VLOG(1) << fmt::format(
+        "rows routed anew shards={} records={} bytes={} linked={} from={} seconds={:.1f}",
+        shards.size(), moved.records_read, moved.bytes_read, moved.bytes_linked, sources.all.size(),
+        took.count());
     return OkStatus();
   }
 
@@ -375,6 +463,7 @@ class Routing {
   const WholeMove whole_;
   const std::string sources_digest_;
   std::vector<SavedShard> sources_;  // job.load.shards where their rows lie
+  std::map<ShardId, KeptRows> kept_;
 };
 
 }  // namespace

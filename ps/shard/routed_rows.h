@@ -1,8 +1,10 @@
 // Rows of a saved model on their way to the shards of another plan, or to other directories.
 //
 // While they are moved (ps/move/row_move.h) there are, beside the sources:
-//   <row_dir>/shard-0003/        OWNER.json and no STATE.json; rows/, with nothing or with all rows
-//   <row_dir>/shard-0003/moved/  files that rows/ will take over
+//   <row_dir>/shard-0003/        OWNER.json and no STATE.json; rows/, with nothing, with the rows
+//                                that an old shard had, or with all rows
+//   <row_dir>/shard-0003/moved/  files that rows/ will take over, and moved/kept/, which became
+//                                rows/ where these have rows of an old shard (ps/move/kept_rows.h)
 //   <row_dir>/move-0002.list     the journal of the shards that one process moves, by the first
 // and then STATE.json, "clean", which says what they were routed from. A killed move goes on where
 // it was when the same rows are moved to the same shards again; what another one left is deleted,
@@ -31,12 +33,15 @@ struct WholeMove {
   // "": not known; then the rows that are written are compared with those that are read.
   std::string rows_digest = {};
   RowsDigest of_worker_rows = {};
+  MoveResult* moved = nullptr;  // set if rows are moved; null: nobody asks
 };
 
 // Fills the directories of these shards, all of one node, with the rows of job.load as job.plan
 // divides them. Each stored record that any of them owns a column of is read once. Shards whose
 // rows are there already are left alone. Under the saved plan a shard's files are linked, or copied
-// where there can be no links. Requires job.is_load and a store with files. `whole`: of a move to
+// where there can be no links. Under another one, if job.load.plan says which it was, so are files
+// with ranges of rows that stay together, of old shards on the disk of row_dir that have no delta
+// files. Requires job.is_load and a store with files. `whole`: of a move to
 // all shards at once. kUsage if job.load.are_moved and a shard lacks its rows.
 Status RouteRows(const ShardOpeningOptions& options, const JobSpec& job,
                  const std::vector<ShardId>& shards, const WholeMove& whole = {});

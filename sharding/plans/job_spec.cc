@@ -241,6 +241,9 @@ std::string JobSpec::ToJsonText() const {
                     {"shards", SavedShardsToJson(load.shards)},
                     {"checkpoint", load.checkpoint},
                     {"are_moved", load.are_moved}};
+    if (load.plan.tables() > 0 && load.plan_digest != plan.digest()) {
+      json["load"]["plan"] = load.plan.ToJson();
+    }
   }
   json["pull_precision"] = NameOf(row_precision.pull);
   json["push_precision"] = NameOf(row_precision.push);
@@ -269,6 +272,9 @@ Result<JobSpec> JobSpec::FromJsonText(const std::string& text) {
       ASSIGN_OR_RETURN(job.load.step, NumberAt<uint64_t>(load, "step"));
       ASSIGN_OR_RETURN(job.load.steps_per_epoch, NumberAt<uint64_t>(load, "steps_per_epoch"));
       job.load.plan_digest = load.at("plan_digest").get<std::string>();
+      if (load.contains("plan")) {
+        ASSIGN_OR_RETURN(job.load.plan, Plan::FromJson(load.at("plan"), job.tables));
+      }
       job.load.data_digest = load.value("data_digest", "");
       ASSIGN_OR_RETURN(job.load.data_first_step, NumberAt<uint64_t>(load, "data_first_step"));
       job.load.data_settings = load.value("data_settings", "");

@@ -36,6 +36,9 @@ struct LoadSpec {
   // `step`: the run begins with their first sample.
   uint64_t data_first_step = 0;
   std::string plan_digest;
+  // By which the rows are divided, so that those that stay together are linked; without tables: not
+  // known, or that of the job.
+  Plan plan = {};
   std::string data_digest;    // Dataset::content_digest of the training data; "": not known
   std::string data_settings;  // launch/settings/going_on.h, DataSettingsDigest
   std::vector<SavedShard> shards;

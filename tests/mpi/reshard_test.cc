@@ -90,6 +90,37 @@ TEST_F(Reshard, ARunGoesOnUnderAnotherPlanToTheSameBits) {
   EXPECT_EQ(last_on.digest, due.digest);
 }
 
+TEST_F(Reshard, RowsThatStayAreLinkedAndARunGoesOnToTheSameBits) {
+  const Flags by_rows = {"--strategy=row_wise"};
+  const TrainResult begun = TrainIn("three", 3, by_rows + Flags{"--nepochs=1"});
+  ASSERT_EQ(begun.exit_code, 0) << begun.Describe();
+  const ProcessResult made = Run({"--model_dir=" + dir_ / "three", "--out=" + dir_ / "five",
+                                  "--ps=5", "--strategy=row_wise", "--json"});
+  ASSERT_EQ(made.exit_code, 0) << made.Describe();
+  const auto figures = nlohmann::json::parse(made.out);
+  EXPECT_EQ(figures.at("rows_digest"), begun.digest);
+  const uint64_t linked = figures.at("bytes_linked"), written = figures.at("bytes_written");
+  EXPECT_GT(linked, written);
+  EXPECT_EQ(linked + written, figures.at("bytes_read"));
+  // A killed move goes on.
+  const Flags to_two = {"--model_dir=" + dir_ / "five", "--out=" + dir_ / "two", "--ps=2"};
+  const ProcessResult killed =
+      RunCommand({.arguments = Flags{ROWHOUSE_BINARY, "ckpt", "reshard"} + to_two,
+                  .environment = {{"ROWHOUSE_KILL_POINT", "move.ingested:1"}}});
+  EXPECT_EQ(killed.signal, SIGKILL) << killed.Describe();
+  Divide("five", "two", begun.digest, {"--ps=2"});
+
+  const TrainResult due = TrainIn("three", 3, by_rows + Flags{"--nepochs=2", "--load"});
+  ASSERT_EQ(due.exit_code, 0) << due.Describe();
+  for (const auto& [model, ps] :
+       std::vector<std::pair<std::string, uint32_t>>{{"five", 5}, {"two", 2}}) {
+    const TrainResult on = TrainIn(model, ps, by_rows + Flags{"--nepochs=2", "--load"});
+    ASSERT_EQ(on.exit_code, 0) << on.Describe();
+    EXPECT_EQ(on.losses, due.losses);
+    EXPECT_EQ(on.digest, due.digest);
+  }
+}
+
 TEST_F(Reshard, RowsGoToTheWorkersAndBackToTheSameBits) {
   const TrainResult begun = TrainIn("first", 2, {"--nepochs=2", "--shards=2"});
   ASSERT_EQ(begun.exit_code, 0) << begun.Describe();

@@ -338,7 +338,8 @@ class DiskFaultsRun {
   Status Move() {
     if (saves_.empty()) return OkStatus();
     const Save& save = saves_.back();
-    const JobSpec job = Loading(JobOf(2), save, Directory());
+    JobSpec job = Loading(JobOf(2), save, Directory());
+    if (Draw(2) == 0) job.load.plan = JobOf(1).plan;  // Then half of the rows are linked.
     RowsDigest sum;
     for (uint32_t shard = 0; shard < 2; ++shard) {
       ASSIGN_OR_RETURN(auto store, OpenShardStore(Opening("moved"), job, ShardId{shard}));

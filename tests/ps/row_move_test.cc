@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "ps/move/kept_rows.h"
 #include "ps/move/move_journal.h"
 #include "ps/store/row_store.h"
 #include "sharding/plans/strategy.h"
@@ -133,6 +134,32 @@ class RowMoveTest : public testing::Test {
     return records;
   }
 
+  // Stores for the shards of `plan`, each with what it keeps of `sources`, which `saved` divides.
+  Stores OpenWithKept(const Stores& sources, const Plan& saved, const Plan& plan,
+                      const std::string& name) {
+    std::map<ShardId, const RowStore*> stores;
+    for (uint32_t s = 0; s < saved.shards(); ++s) stores[ShardId{s}] = sources[s].get();
+    kept_ = ChooseKeptRows(saved, plan, stores);
+    std::filesystem::create_directory(dir_ / name);
+    for (const auto& [to, kept] : kept_) {
+      const std::string path = dir_ / fmt::format("{}/{}", name, Raw(to));
+      if (std::filesystem::exists(path)) continue;
+      const std::string stamp = sources[Raw(kept.from)]->Checkpoint(path).value();
+      EXPECT_OK(RowStores().Make(
+          "rocksdb",
+          {.path = path, .creates = false, .expected_stamp = stamp, .keeps_only = kept.ranges}));
+      bases_[to] = sources[Raw(kept.from)].get();
+    }
+    return Open(name, plan.shards());
+  }
+
+  // Of all records.
+  static uint64_t BytesOf(const Records& records) {
+    uint64_t bytes = 0;
+    for (const auto& [key, record] : records) bytes += record.size();
+    return bytes;
+  }
+
   // Moves `sources` to shards [first, end) of `plan`.
   Result<MoveResult> Move(const Stores& sources, const Plan& plan, const Stores& stores,
                           const std::string& name, MoveOptions options = {}, uint32_t first = 0) {
@@ -146,6 +173,9 @@ class RowMoveTest : public testing::Test {
            .store = stores[i].get(),
            .directory = dir_ / fmt::format("{}/moved-{}", name, Raw(shard)),
            .note = [this](std::span<const NotedRecord> noted) { noted_ += noted.size(); }});
+      if (!kept_.contains(shard)) continue;
+      targets.back().base = bases_.at(shard);
+      targets.back().kept = kept_.at(shard).ranges;
     }
     options.journal = dir_ / (name + "/move.list");
     options.move = "a move";
@@ -154,6 +184,8 @@ class RowMoveTest : public testing::Test {
 
   TempDir dir_;
   size_t noted_ = 0;
+  std::map<ShardId, KeptRows> kept_;  // of the last OpenWithKept, as is the next
+  std::map<ShardId, const RowStore*> bases_;
 };
 
 TEST_F(RowMoveTest, AnyPlanBecomesAnyOtherAndEachRecordIsReadOnce) {
@@ -331,6 +363,123 @@ TEST_F(RowMoveTest, AMoveThatWasCutOffGoesOnWhereItWas) {
   }
 }
 
+// Rows divided by range, whole and in columns; and whole tables.
+TEST_F(RowMoveTest, WhatStaysOnAShardIsReadAndNotWritten) {
+  for (const uint32_t cuts : {1, 2}) {
+    const std::vector<Plan> plans = {PlanOf(3 * cuts, 3, cuts), PlanOf(5 * cuts, 5, cuts),
+                                     PlanOf(2 * cuts, 2, cuts)};
+    Stores sources = Save(fmt::format("from-{}", cuts), plans[0]);
+    const uint64_t all = BytesOf(RecordsOf(sources));
+    for (size_t i = 1; i < plans.size(); ++i) {
+      SCOPED_TRACE(fmt::format("to {} shards", plans[i].shards()));
+      const std::string name = fmt::format("to-{}", plans[i].shards());
+      Stores stores = OpenWithKept(sources, plans[i - 1], plans[i], name);
+      noted_ = 0;
+      const auto moved =
+          Move(sources, plans[i], stores, name, {.range_bytes = 12'000, .compares = true});
+      ASSERT_OK(moved);
+      EXPECT_EQ(RecordsOf(stores), RecordsUnder(plans[i]));
+      EXPECT_EQ(noted_, RecordsOf(stores).size());
+      EXPECT_EQ(moved.value().records_read, noted_);
+      EXPECT_EQ(moved.value().bytes_read, all);
+      EXPECT_EQ(moved.value().bytes_written + moved.value().bytes_linked, all);
+      // About 13/15 from 3 to 5 shards, and 2/5 from 5 to 2: of a half two fifths of it.
+      EXPECT_GT(moved.value().bytes_linked, i == 1 ? all * 8 / 10 : all * 3 / 10);
+      for (uint32_t s = 0; s < plans[i].shards(); ++s) {  // Nothing else is there.
+        EXPECT_OK(stores[s]->Scan([&](TableId table, RowId row, uint16_t column, auto) {
+          const std::span<const Slice> slices = plans[i].slices(table);
+          EXPECT_TRUE(std::ranges::any_of(slices,
+                                          [&](const Slice& slice) {
+                                            return slice.shard == ShardId{s} &&
+                                                   slice.column_begin == column &&
+                                                   Raw(row) >= slice.row_begin &&
+                                                   Raw(row) < slice.row_end;
+                                          }))
+              << "row " << Raw(row) << " on shard " << s;
+          return OkStatus();
+        }));
+      }
+      sources = std::move(stores);
+    }
+  }
+}
+
+TEST_F(RowMoveTest, AWholeTableStaysWhileAnotherLeaves) {
+  const auto plan_of = [](uint32_t shards, uint32_t users, uint32_t items) {
+    return Plan::Make(MovedTables(), shards,
+                      {WholeTable(MovedTables()[0], ShardId{users}),
+                       WholeTable(MovedTables()[1], ShardId{items})})
+        .value();
+  };
+  const Plan saved = plan_of(1, 0, 0), plan = plan_of(3, 2, 1);
+  const Stores sources = Save("from", saved);
+  const Stores stores = OpenWithKept(sources, saved, plan, "to");
+  EXPECT_TRUE(kept_.contains(ShardId{2}));
+  EXPECT_FALSE(kept_.contains(ShardId{1})) << "items are less than an eighth";
+  const auto moved = Move(sources, plan, stores, "to");
+  ASSERT_OK(moved);
+  EXPECT_EQ(RecordsOf(stores), RecordsUnder(plan));
+  Records items = RecordsUnder(plan);
+  std::erase_if(items, [](const auto& one) { return std::get<0>(one.first) == 0; });
+  EXPECT_EQ(moved.value().bytes_written, BytesOf(items));
+  EXPECT_LT(moved.value().bytes_due, 2 * BytesOf(items) + 4096);
+}
+
+TEST_F(RowMoveTest, RowsOfWhichNothingStaysAreKeptByNoShard) {
+  const Plan whole = PlanOf(3, 3, 1);
+  const Stores sources = Save("from", whole);
+  std::map<ShardId, const RowStore*> stores;
+  for (uint32_t s = 0; s < 3; ++s) stores[ShardId{s}] = sources[s].get();
+  EXPECT_EQ(ChooseKeptRows(whole, whole, stores).size(), 3u);
+  EXPECT_TRUE(ChooseKeptRows(whole, PlanOf(3, 3, 2), stores).empty()) << "divided otherwise";
+  EXPECT_TRUE(ChooseKeptRows(whole, PlanOf(3, 3, 1, true), stores).empty()) << "scattered";
+  EXPECT_TRUE(ChooseKeptRows(whole, PlanWithWorkers(), stores).empty()) << "on the workers";
+  EXPECT_TRUE(ChooseKeptRows(whole, whole, {}).empty()) << "on another disk";
+}
+
+TEST_F(RowMoveTest, AMoveThatKeepsRowsGoesOnWhereItWas) {
+  const Plan saved = PlanOf(3, 3, 1), plan = PlanOf(5, 5, 1);
+  const Stores sources = Save("from", saved);
+  const size_t stored = RecordsOf(sources).size();
+  for (const int last : {1, 3, 7}) {
+    SCOPED_TRACE(last);
+    const std::string name = fmt::format("to-{}", last);
+    int calls = 0;
+    const auto stop = [&](uint64_t) { return ++calls > last ? UsageError("stopped") : OkStatus(); };
+    {
+      const Stores stores = OpenWithKept(sources, saved, plan, name);
+      const Status stopped = Move(sources, plan, stores, name,
+                                  {.threads = 1, .range_bytes = 12'000, .on_progress = stop})
+                                 .status();
+      EXPECT_EQ(stopped.message(), "stopped");
+    }
+    const Stores stores = OpenWithKept(sources, saved, plan, name);
+    noted_ = 0;
+    const auto moved = Move(sources, plan, stores, name, {.threads = 1, .range_bytes = 12'000});
+    ASSERT_OK(moved);
+    EXPECT_LT(moved.value().records_read, stored);
+    EXPECT_EQ(noted_, stored);
+    EXPECT_EQ(RecordsOf(stores), RecordsUnder(plan));
+    // Killed after the stores took the files over.
+    const auto again = Move(sources, plan, stores, name, {.range_bytes = 12'000});
+    ASSERT_OK(again);
+    EXPECT_EQ(again.value().records_read, 0u);
+    for (size_t s = 0; s < 5; ++s) {
+      EXPECT_EQ(again.value().shards[s].digest, moved.value().shards[s].digest);
+    }
+  }
+}
+
+TEST_F(RowMoveTest, RowsThatAreNotWhereTheSavedPlanHasThemAreCorruption) {
+  const Plan saved = PlanOf(3, 3, 1), plan = PlanOf(5, 5, 1);
+  const Stores sources = Save("from", saved);
+  const Stores stores = OpenWithKept(sources, saved, plan, "to");
+  const uint32_t bytes = 100;  // A record of other columns where a shard keeps whole rows.
+  ASSERT_OK(stores[0]->Put({TableId{0}, 32, bytes}, std::vector{RowId{3}},
+                           std::vector<std::byte>(bytes)));
+  EXPECT_EQ(Move(sources, plan, stores, "to").status().code(), StatusCode::kCorruption);
+}
+
 TEST_F(RowMoveTest, FilesThatAreGoneAreMadeAgain) {
   const Stores sources = Save("from", PlanOf(2, 2, 1));
   const Plan plan = PlanOf(1, 1, 1);
@@ -356,7 +505,8 @@ TEST_F(RowMoveTest, RowsThatAreNotWholeOrThereTwiceAreCorruption) {
 
   Stores twice = Save("once", PlanOf(1, 1, 1));
   for (auto& store : Save("twice", PlanOf(1, 1, 1))) twice.push_back(std::move(store));
-  const Status doubled = Move(twice, PlanOf(1, 1, 1), Open("doubled", 1), "doubled").status();
+  const Status doubled =
+      Move(twice, PlanOf(1, 1, 1), Open("doubled", 1), "doubled", {.threads = 1}).status();
   EXPECT_EQ(doubled.code(), StatusCode::kCorruption);
   EXPECT_EQ(doubled.message(), "row 0 of table 0, column 0, lies in two stores");
 }

@@ -265,6 +265,7 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   job.load = {.step = 12,
               .steps_per_epoch = 5,
               .plan_digest = "p",
+              .plan = MakeRowWisePlan(job.tables, 3),
               .shards = {{ShardId{1}, "host", "/rows/shard-0001"}}};
   const Result<JobSpec> read = JobSpec::FromJsonText(job.ToJsonText());
   ASSERT_OK(read);
@@ -275,6 +276,7 @@ TEST(JobSpec, SurvivesJsonAndRefusesNonsense) {
   EXPECT_EQ(again.row_precision, job.row_precision);
   EXPECT_EQ(again.first_step(), 12u);
   EXPECT_EQ(again.load.steps_per_epoch, 5u);
+  EXPECT_EQ(again.load.plan.digest(), job.load.plan.digest());
   EXPECT_TRUE(again.step_rows.empty());
   job.step_rows = {3.5, 0};
   EXPECT_EQ(JobSpec::FromJsonText(job.ToJsonText()).value().step_rows, job.step_rows);

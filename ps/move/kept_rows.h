@@ -1,0 +1,29 @@
+// What a new store keeps of an old one: ranges of rows that lie there with the same columns. Their
+// files are linked and not written again.
+//
+// RocksDB takes over no file that another database has made (IngestExternalFile). So the new store
+// begins as a copy of one old store, by links, and drops all other rows
+// (RowStoreOptions::keeps_only). An old store may be the beginning of several new ones.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "common/types.h"
+#include "ps/store/row_store.h"
+#include "sharding/plans/plan.h"
+
+namespace rowhouse {
+
+struct KeptRows {
+  ShardId from{};                // of the saved plan
+  std::vector<RowRange> ranges;  // ascending, apart from one another
+};
+
+// Of each shard of `plan` that saves work so: what it keeps of the old shard that has most bytes of
+// it. Both are plans of the same tables. `stores`: of the saved plan's shards that can be linked.
+// The same arguments give the same answer.
+std::map<ShardId, KeptRows> ChooseKeptRows(const Plan& saved, const Plan& plan,
+                                           const std::map<ShardId, const RowStore*>& stores);
+
+}  // namespace rowhouse
