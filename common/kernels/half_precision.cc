@@ -16,7 +16,7 @@ ROWHOUSE_TARGET_CLONES void WidenF16Clones(const uint16_t* halves, float* values
 }
 
 ROWHOUSE_TARGET_CLONES void NearestBf16Clones(const float* values, uint16_t* halves, size_t n) {
-  kernel_bodies::RoundToBf16(kernel_bodies::ToNearestEven(), values, halves, n);
+  kernel_bodies::RoundToNearestBf16(values, halves, n);
 }
 
 ROWHOUSE_TARGET_CLONES void NearestBf16Clones(float* values, size_t n) {

@@ -228,6 +228,28 @@ TEST(HalfPrecisionFormats, HandMadeNumbers) {
   EXPECT_EQ(to_bf16(0x1p-134f), 0x0000);
 }
 
+// Blocks of finite values are rounded by a shorter way than those that hold others.
+TEST(HalfPrecisionFormats, AValueIsRoundedAlikeBesideAnyOthers) {
+  std::mt19937 generator(12);
+  std::vector<float> values(2000);
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto bits = static_cast<uint32_t>(generator());
+    if (i < 1000) bits = (bits & 0xbfffffff);  // below 2
+    values[i] = std::bit_cast<float>(bits);
+  }
+  values[700] = 0x1.fefffep127f;  // the last that is not cut down
+  values[1500] = std::nextafter(values[700], kHalfPrecisionInf);
+  std::vector<uint16_t> together(values.size());
+  RoundToNearestBf16(values, together);
+  for (size_t i = 0; i < values.size(); ++i) {
+    float in_place = values[i];
+    RoundToNearestBf16({&in_place, 1});
+    EXPECT_EQ(together[i], std::bit_cast<uint32_t>(in_place) >> 16) << i;
+  }
+  EXPECT_EQ(together[700], 0x7f7f);
+  EXPECT_EQ(together[1500], 0x7f7f);
+}
+
 TEST(HalfPrecisionFormats, InPlaceAValueBecomesTheNearestBf16) {
   const auto rounded = [](float value) {
     RoundToNearestBf16({&value, 1});
@@ -274,7 +296,7 @@ constexpr kernel_bodies::Stochastically kDraws{.key = 3, .first = 40};
       kernel_bodies::WidenF16(h, v, n);                                                         \
     }                                                                                           \
     TARGET static void NearestB(const float* v, uint16_t* h, size_t n) {                        \
-      kernel_bodies::RoundToBf16(kernel_bodies::ToNearestEven(), v, h, n);                      \
+      kernel_bodies::RoundToNearestBf16(v, h, n);                                               \
     }                                                                                           \
     TARGET static void NearestF(const float* v, uint16_t* h, size_t n) {                        \
       kernel_bodies::RoundToF16(kernel_bodies::ToNearestEven(), v, h, n);                       \
