@@ -189,6 +189,7 @@ void StepUpdate::SumBags(uint32_t table, size_t begin, size_t end) {
   }
   if (!has_bags) return;
   for (Touch& touch : work_->touches[table].Of(begin, end)) {
+    if (touch.gradient != nullptr) continue;  // pushed as a row
     touch.gradient = next[touch.worker];
     next[touch.worker] += dim * BytesOfWeight(precision());
   }

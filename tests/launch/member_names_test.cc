@@ -44,7 +44,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/calibrate/trained_config.h", {"adagrad", "dot", "row_wise"}, kDefault},
       {"launch/data/convert.cc", {"block", "criteo"}, kWord + "; " + kDefault},
       {"launch/plan/candidates_report.cc", {"memory"}, kWord},
-      {"launch/lab/train_bench.cc", {"synthetic"}, kMakes},
+      {"launch/lab/train_bench.cc", {"dcn", "synthetic"}, kMakes},
       {"launch/model/", {"npy"}, "the format of an exported file"},
       {"launch/model/saved_rows.cc", {"rocksdb"}, kMakes},
       {"launch/program.cc", {"npy"}, "the format of an exported file"},

@@ -129,6 +129,29 @@ TEST_F(ShardBags, GradientsOfBagsReachTheirRows) {
               ElementsAre(2 - 1, -2 - 2, 3 - 11, -3 - 22, 4, -4));
 }
 
+// No worker of ours does; a shard must not fall over one that does.
+TEST_F(ShardBags, RowsOfTheSameTableMayBePushedBeside) {
+  const TableBags part{.bags = 1, .lookups = 1};
+  Pull(part, {1}, {1});
+  Frames payload;
+  payload.push_back(FrameOf(std::vector<uint64_t>{1, 3}));
+  payload.push_back(FrameOf(std::vector<float>{100, 200, 5, 6}));
+  payload.push_back(Frame());
+  payload.push_back(FrameOf(std::vector<float>{1, 2}));
+  payload.push_back(Frame());
+  Send({.step = 1, .parts = 1},
+       PushRequest{.learning_rate = 1.0f, .samples = 1, .tables = {{0, 2}}, .bags = {part}},
+       std::move(payload));
+  ASSERT_EQ(shard_->next_step(), 2u);
+  Frames ids;
+  ids.push_back(FrameOf(std::vector<uint64_t>{1, 3}));
+  ids.push_back(FrameOf(std::vector<uint32_t>{1, 1}));
+  Send({.step = 2}, PullRequest{.eval = false, .tables = {{0, 2}}, .bags = {}}, std::move(ids));
+  const std::span<const float> rows = answer_.payload[0].As<float>();
+  EXPECT_THAT(std::vector<float>(rows.begin(), rows.end()),
+              ElementsAre(2 - 101, -2 - 202, 4 - 5, -4 - 6));
+}
+
 TEST_F(ShardBags, NonsenseIsRefusedAndHarmsNothing) {
   Pull({.table = 1, .bags = 1, .lookups = 1}, {0}, {1});
   EXPECT_THAT(Refusal(), HasSubstr("no rows of table 1 lie here"));
