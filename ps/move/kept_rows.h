@@ -20,9 +20,10 @@ struct KeptRows {
   std::vector<RowRange> ranges;  // ascending, apart from one another
 };
 
-// Of each shard of `plan` that saves work so: what it keeps of the old shard that has most bytes of
-// it. Both are plans of the same tables. `stores`: of the saved plan's shards that can be linked.
-// The same arguments give the same answer.
+// By shard of `plan`: the old shard that holds most bytes of its rows, and these rows. A shard is
+// left out if copying that old store would save no writing. Both are plans of the same tables.
+// `stores`: those of the saved plan's shards whose files can be linked. The same arguments give the
+// same answer.
 std::map<ShardId, KeptRows> ChooseKeptRows(const Plan& saved, const Plan& plan,
                                            const std::map<ShardId, const RowStore*>& stores);
 

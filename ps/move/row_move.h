@@ -46,7 +46,7 @@ struct MoveTarget {
   std::string directory;      // of files until the store has them; made, and removed
   // Told of all records of the target, in any order; never on two threads at once.
   std::function<void(std::span<const NotedRecord>)> note;
-  // Unless null: the source whose rows of these ranges, and no others, the store begins with.
+  // If the store begins with rows of a source: that source, and the ranges of those rows.
   const RowStore* base = nullptr;
   std::vector<RowRange> kept = {};  // KeptRows::ranges
 };
@@ -84,10 +84,10 @@ struct MoveResult {
 
 // Fills the targets and syncs them. When this returns OK all of it is on disk; the journal is left,
 // for the caller to remove once the targets are known to be whole. kCorruption for rows that are
-// not whole or in two sources, that are not what a target keeps although they lie in its `kept`
-// ranges, or that `compares` finds to be others; kResourceExhausted, before
-// anything is read, for a disk that has no room for the second copy, and later for one that was
-// filled meanwhile: the same call then goes on.
+// not whole or in two sources, that lie in the `kept` ranges of a target which has other rows
+// there, or that `compares` finds to be others; kResourceExhausted, before anything is read, for a
+// disk that has no room for what is written (files at the ends of kept ranges have been rewritten
+// by then), and later for one that was filled meanwhile: the same call then goes on.
 Result<MoveResult> MoveRows(const std::vector<TableSpec>& tables, const Plan& plan,
                             std::span<const RowStore* const> sources,
                             std::span<const MoveTarget> targets, const MoveOptions& options);

@@ -1,7 +1,8 @@
 // Bags that a shard pools (Plan::pools_on_shards): a pull's lookups become rows to read and sums to
 // send; the push that follows brings gradients of bags, which become gradients of rows. They are
 // added in (list, bag, position) order, so a row gets the bits that a push of rows would give it.
-// They are added when the row is updated: a step's rows, gradients of their own, fit in no cache.
+// They are added just before the row is updated: an array of all rows' gradients would be written
+// to memory and read back.
 //
 // Threads: any; these are values and pure functions.
 #pragma once

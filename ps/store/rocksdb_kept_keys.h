@@ -1,8 +1,7 @@
-// Some ranges of rows of a database are kept, and all others removed, by way of few bytes: files
-// without kept rows are deleted, and of the others those that have removed rows, too, are
-// rewritten, each by itself in its level. So about one file a level is rewritten at each end of a
-// range. (Marks of removed ranges, DB::DeleteRange, would be compacted through all levels, with
-// most of what lies below.)
+// Keeps some ranges of rows of a database and removes all other rows, writing little: files without
+// kept rows are deleted; files that have both kinds are rewritten, each alone in its level. That is
+// about one file a level at each end of a range. (DB::DeleteRange leaves marks, which compactions
+// carry down through all levels, rewriting most of what lies below.)
 //
 // Threads: one a database.
 #pragma once
@@ -19,12 +18,12 @@
 
 namespace rowhouse {
 
-// Passes over all keys but those of the ranges, which ascend and do not overlap. It is to outlive
-// the database.
+// A filter with which compactions drop all keys outside the ranges. Ranges ascend and do not
+// overlap. The filter must outlive the database.
 std::unique_ptr<rocksdb::CompactionFilter> MakeKeptKeys(std::span<const RowRange> ranges);
 
-// The database has been opened with that filter and does not compact by itself; nothing is in
-// memory. When this returns OK the other rows are gone, for good. After an error some may be.
+// Requires a database that was opened with that filter, does not compact by itself and has nothing
+// in its memtables. When this returns OK the other rows are gone for good; after an error some are.
 Status RemoveOtherKeys(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* rows, const std::string& path,
                        std::span<const RowRange> ranges);
 

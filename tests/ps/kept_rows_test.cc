@@ -12,6 +12,7 @@
 #include "ps/store/store_environment.h"
 #include "ps/store/written_rows_file.h"
 #include "sharding/plans/plan_maker.h"
+#include "tests/testing/small_job.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -22,16 +23,7 @@ constexpr uint64_t kKeptTableRows = 12'000;
 class KeptRowsTest : public testing::Test {
  protected:
   static JobSpec Job(uint32_t shards) {
-    TableSpec table;
-    table.name = "t";
-    table.rows = kKeptTableRows;
-    table.dim = 16;
-    JobSpec job;
-    job.model_id = "model-a";
-    job.config_digest = "c";
-    job.tables = {table};
-    job.plan = MakeRowWisePlan(job.tables, shards);
-    return job;
+    return SmallJob(/*job_id=*/0, kKeptTableRows, /*dim=*/16, shards);
   }
 
   static bool IsWritten(uint64_t row) { return row % 3 != 1; }

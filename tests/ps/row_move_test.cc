@@ -35,6 +35,11 @@ std::vector<TableSpec> MovedTables() {
   return {users, items};
 }
 
+// Progress of a move that is stopped after so many calls.
+std::function<Status(uint64_t)> StopAfter(int calls) {
+  return [calls](uint64_t) mutable { return --calls < 0 ? UsageError("stopped") : OkStatus(); };
+}
+
 // Rows in `bands` equal ranges, each with columns in `cuts`, dealt round the shards.
 Plan PlanOf(uint32_t shards, uint64_t bands, uint32_t cuts, bool is_scattered = false) {
   std::vector<Slice> slices;
@@ -337,13 +342,12 @@ TEST_F(RowMoveTest, AMoveThatWasCutOffGoesOnWhereItWas) {
   for (const int last : {1, 3, 7}) {
     SCOPED_TRACE(last);
     const std::string name = fmt::format("to-{}", last);
-    int calls = 0;
-    const auto stop = [&](uint64_t) { return ++calls > last ? UsageError("stopped") : OkStatus(); };
     {
       const Stores stores = Open(name, 2);
-      const Status stopped = Move(sources, plan, stores, name,
-                                  {.threads = 1, .range_bytes = 12'000, .on_progress = stop})
-                                 .status();
+      const Status stopped =
+          Move(sources, plan, stores, name,
+               {.threads = 1, .range_bytes = 12'000, .on_progress = StopAfter(last)})
+              .status();
       EXPECT_EQ(stopped.message(), "stopped");
     }
     // As a machine leaves it that stopped in the middle of a line.
@@ -444,13 +448,12 @@ TEST_F(RowMoveTest, AMoveThatKeepsRowsGoesOnWhereItWas) {
   for (const int last : {1, 3, 7}) {
     SCOPED_TRACE(last);
     const std::string name = fmt::format("to-{}", last);
-    int calls = 0;
-    const auto stop = [&](uint64_t) { return ++calls > last ? UsageError("stopped") : OkStatus(); };
     {
       const Stores stores = OpenWithKept(sources, saved, plan, name);
-      const Status stopped = Move(sources, plan, stores, name,
-                                  {.threads = 1, .range_bytes = 12'000, .on_progress = stop})
-                                 .status();
+      const Status stopped =
+          Move(sources, plan, stores, name,
+               {.threads = 1, .range_bytes = 12'000, .on_progress = StopAfter(last)})
+              .status();
       EXPECT_EQ(stopped.message(), "stopped");
     }
     const Stores stores = OpenWithKept(sources, saved, plan, name);
@@ -483,10 +486,8 @@ TEST_F(RowMoveTest, RowsThatAreNotWhereTheSavedPlanHasThemAreCorruption) {
 TEST_F(RowMoveTest, FilesThatAreGoneAreMadeAgain) {
   const Stores sources = Save("from", PlanOf(2, 2, 1));
   const Plan plan = PlanOf(1, 1, 1);
-  int calls = 0;
-  const auto stop = [&](uint64_t) { return ++calls > 4 ? UsageError("stopped") : OkStatus(); };
   Stores stores = Open("to", 1);
-  const MoveOptions first = {.threads = 1, .range_bytes = 12'000, .on_progress = stop};
+  const MoveOptions first = {.threads = 1, .range_bytes = 12'000, .on_progress = StopAfter(4)};
   EXPECT_EQ(Move(sources, plan, stores, "to", first).status().message(), "stopped");
   std::filesystem::remove_all(dir_ / "to/moved-0");
   const auto moved = Move(sources, plan, stores, "to", {.threads = 1, .range_bytes = 12'000});

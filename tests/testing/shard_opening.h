@@ -10,7 +10,7 @@
 
 #include "ps/shard/shard_opening.h"
 #include "ps/store/directory_state.h"
-#include "sharding/plans/plan_maker.h"
+#include "tests/testing/small_job.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -20,18 +20,7 @@ class ShardOpening : public testing::Test {
   static constexpr uint64_t kRows = 10;
   static constexpr RecordLayout kLayout{.dim = 1, .state_floats = 0};
 
-  static JobSpec Job(uint32_t shards) {
-    TableSpec table;
-    table.name = "t";
-    table.rows = kRows;
-    table.dim = 1;
-    JobSpec job;
-    job.model_id = "model-a";
-    job.config_digest = "c";
-    job.tables = {table};
-    job.plan = MakeRowWisePlan(job.tables, shards);
-    return job;
-  }
+  static JobSpec Job(uint32_t shards) { return SmallJob(/*job_id=*/0, kRows, /*dim=*/1, shards); }
 
   Result<std::unique_ptr<ShardStore>> Open(const JobSpec& job, uint32_t shard,
                                            const std::string& name) {
