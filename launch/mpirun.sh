@@ -85,6 +85,7 @@ ask_to_stop() {  # signal for the ranks, its name
   if "$was_asked"; then
     echo "mpirun.sh: $2 again: the run ends at once" >&2
     kill -TERM "$mpirun_pid" 2>/dev/null || true
+    [[ -z "${watch_pid:-}" ]] || kill -USR1 "$watch_pid" 2>/dev/null || true
     return
   fi
   was_asked=true
@@ -114,13 +115,16 @@ trap ask_what_it_waits_for URG
 
 # mpirun may wait for ever for what is left of a run whose host is gone, or be stopped itself: it is killed
 # once all ranks on this host have ended and it has not for so many seconds. Where no rank was seen, as on a
-# host that only starts the run, it is left alone.
+# host that only starts the run, it is left alone. After SIGUSR1, for the operator who asked twice, it has
+# five seconds, whatever is left.
 end_deadline="${MPIRUN_END_DEADLINE:-60}"
 [[ "$end_deadline" =~ ^[1-9][0-9]{0,5}$ ]] ||
   refuse "MPIRUN_END_DEADLINE=$end_deadline: expected seconds, a whole number from 1 to 999999"
 was_hung=false
 end_a_hung_mpirun() {  # its process number; exit code 1 if it was killed
   local children child name state is_alive has_ranks=false quiet=0
+  trap 'sleep 5 </dev/null >/dev/null 2>&1
+        ! kill -KILL "$1" 2>/dev/null || { say "mpirun has not ended: it is killed"; exit 1; }' USR1
   while kill -0 "$1" 2>/dev/null; do
     sleep 1 </dev/null >/dev/null 2>&1
     is_alive=false children=
