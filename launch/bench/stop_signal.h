@@ -17,7 +17,7 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  // kUnavailable once a signal has come.
+  // kInternal once a signal has come.
   static Status Check();
 
  private:

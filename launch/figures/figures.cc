@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/clean_text.h"
 #include "common/json_text.h"
 #include "launch/figures/figure_text.h"
 #include "launch/figures/json_output.h"
@@ -11,6 +12,44 @@ namespace rowhouse {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+// What people see of a table.
+struct TextTable {
+  struct Column {
+    std::string name;
+    bool is_number = false;  // right-aligned
+  };
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;  // one cell for each column
+};
+
+// A line of column names, and a line for each row; columns are aligned by blanks.
+std::string TableAsText(const TextTable& table) {
+  std::vector<std::string> names;
+  for (const TextTable::Column& column : table.columns) names.push_back(column.name);
+  std::vector<std::vector<std::string>> lines = {names};
+  lines.insert(lines.end(), table.rows.begin(), table.rows.end());
+  std::vector<size_t> widths(table.columns.size(), 0);
+  for (std::vector<std::string>& line : lines) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      line[i] = CleanText(line[i]);
+      widths[i] = std::max(widths[i], CountCharacters(line[i]));
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& line : lines) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const bool is_last = i + 1 == widths.size();
+      const std::string blanks(widths[i] - CountCharacters(line[i]), ' ');
+      const bool is_number = table.columns[i].is_number;
+      text += is_number ? blanks + line[i] : line[i] + (is_last ? "" : blanks);
+      if (!is_last) text += "  ";
+    }
+    text.erase(text.find_last_not_of(' ') + 1);  // an empty last column leaves blanks
+    text += "\n";
+  }
+  return text;
+}
 
 std::string CellText(const FigureTable::Column& column, const OrderedJson& cell) {
   if (cell.is_null() || cell.is_discarded()) return "-";

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/figures/text_table.h"
 
 namespace rowhouse {
 
