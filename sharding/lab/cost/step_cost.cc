@@ -20,6 +20,7 @@ struct WorkerTime {
   double bottom_forward = 0, bottom_backward = 0;  // of phases.mlp
   std::vector<double> table_ms;  // of each physical table: merge, pool, pool_backward
   double allreduce_floats = 0;   // dense gradients, rows on the workers, and two flags
+  double rows_update = 0;        // of rows on the workers; in phases.dense_update
 };
 
 // Of two compute threads one is idle for about a fifth of a product's time.
@@ -42,7 +43,10 @@ class WorkerPhases {
   WorkerTime Of() && {
     CountFloats();
     Data();
-    for (const TableSpec& table : workload_.tables.physical) Merge(table);
+    for (const TableSpec& table : workload_.tables.physical) {
+      Merge(table);
+      RowsOfWorker(table);
+    }
     for (size_t f = 0; f < workload_.tables.features.size(); ++f) Pool(f);
     Dense();
     return std::move(result_);
@@ -90,6 +94,24 @@ class WorkerPhases {
                           times_.Ms("row_gradients", {merged, static_cast<double>(table.dim)});
     result_.phases.row_gradients += zeroed;
     result_.table_ms[Raw(table.id)] += ms + zeroed;
+  }
+
+  // Rows that the worker keeps are copied from their records and their gradients into what is
+  // summed, which are lookups of one row a bag; each row that a worker touched is updated.
+  void RowsOfWorker(const TableSpec& table) {
+    const double kept = RowsOnWorker(table, plan_);
+    if (kept == 0) return;
+    const double lookups = traffic_.tables[Raw(table.id)].lookups;
+    const auto touched = [&](double of_lookups) {
+      return std::min(kept, workload_.of_table[Raw(table.id)].DistinctRows(of_lookups));
+    };
+    const auto dim = static_cast<double>(table.dim);
+    const double copied = times_.Ms("lookup_forward", {touched(lookups), 1, dim});
+    result_.phases.merge += factors_.phases.merge * copied;
+    result_.table_ms[Raw(table.id)] += factors_.phases.merge * copied;
+    if (workload_.tables.is_frozen[Raw(table.id)]) return;
+    result_.rows_update += copied + times_.Ms(times_.Of("update_", table.optimizer),
+                                              {touched(lookups * workload_.step.workers), dim});
   }
 
   void Pool(size_t f) {
@@ -144,7 +166,8 @@ class WorkerPhases {
                   {of_piece, static_cast<double>(dense.vectors), static_cast<double>(dense.width)});
     const std::string update = times_.Of("dense_update_", dense.optimizer);
     result_.phases.dense_update =
-        factors_.phases.dense_update * times_.Ms(update, {result_.allreduce_floats});
+        factors_.phases.dense_update *
+        (times_.Ms(update, {result_.allreduce_floats}) + result_.rows_update);
   }
 
   const Workload& workload_;
