@@ -4,7 +4,8 @@
 // The samples are in memory: reading them is measured by the benches of data.
 //
 // Yardstick: the products of the MLPs' forward pass alone, of 2048 samples, through oneDNN, without
-// bias and activation.
+// bias and activation. predict_int8: the same with MLPs in 8 bits, beside products of integers, and
+// as many samples a second as that makes.
 #include <omp.h>
 
 #include <memory>
@@ -36,9 +37,10 @@ class NoRows final : public RowSource {
 
 class PredictBench final : public Bench {
  public:
-  PredictBench()
-      : tables_(Tables()),
-        forward_(KaggleModel(), tables_),
+  explicit PredictBench(bool is_int8)
+      : is_int8_(is_int8),
+        tables_(Tables()),
+        forward_(ScoredModel(is_int8), tables_),
         scorer_(forward_, rows_, kSliceSamples) {
     omp_set_num_threads(1);
     // Small and of both signs: scores stay within the range of a float.
@@ -69,6 +71,10 @@ class PredictBench final : public Bench {
     const Stopwatch stopwatch;
     for (size_t b = 0; b < kScoredBatches; ++b) {
       for (Layer& layer : layers_) {
+        if (is_int8_) {
+          MultiplyIntegers(&layer);
+          continue;
+        }
         products_.Multiply(MatrixOf(layer.x.data(), kScoredSamples, layer.in),
                            MatrixOf(layer.weights.data(), layer.out, layer.in),
                            MatrixOf(layer.y.data(), kScoredSamples, layer.out),
@@ -84,7 +90,36 @@ class PredictBench final : public Bench {
     // const: products read them so.
     std::vector<float> values_of_x, values_of_weights, y;
     std::span<const float> x, weights;
+    std::vector<uint8_t> x8;
+    std::vector<int8_t> weights8;
+    std::vector<int32_t> y32;
   };
+
+  static ModelSpec ScoredModel(bool is_int8) {
+    ModelSpec model = KaggleModel();
+    if (is_int8) model.dense_precision = "int8";
+    return model;
+  }
+
+  void MultiplyIntegers(Layer* layer) {
+    const int64_t samples = kScoredSamples, in = layer->in, out = layer->out;
+    products_.Multiply({.values = layer->x8.data(),
+                        .type = ElementType::kU8,
+                        .rows = samples,
+                        .columns = in,
+                        .leading = in},
+                       {.values = layer->weights8.data(),
+                        .type = ElementType::kS8,
+                        .rows = out,
+                        .columns = in,
+                        .leading = in},
+                       {.values = layer->y32.data(),
+                        .type = ElementType::kS32,
+                        .rows = samples,
+                        .columns = out,
+                        .leading = out},
+                       {.b_transposed = true, .b_stays = true});
+  }
 
   static EmbeddingTables Tables() {
     const std::vector<uint64_t> rows = KaggleTableRows();
@@ -108,6 +143,11 @@ class PredictBench final : public Bench {
     layer.values_of_x.assign(kScoredSamples * *in, 0.5f);
     layer.values_of_weights.assign(size_t{out} * *in, 0.01f);
     layer.y.resize(kScoredSamples * out);
+    if (is_int8_) {
+      layer.x8.assign(kScoredSamples * *in, 63);
+      layer.weights8.assign(size_t{out} * *in, 1);
+      layer.y32.resize(kScoredSamples * out);
+    }
     layer.x = layer.values_of_x;
     layer.weights = layer.values_of_weights;
     *in = out;
@@ -149,6 +189,7 @@ class PredictBench final : public Bench {
     return OkStatus();
   }
 
+  const bool is_int8_;
   const EmbeddingTables tables_;
   ForwardPass forward_;
   NoRows rows_;
@@ -166,7 +207,16 @@ REGISTER_MEMBER(
               .unit = "samples/s",
               .yardstick = "the MLPs' products alone, by oneDNN",
               .target = 0.8,
-              .make = [](const BenchOptions&) { return MakeOpenBench<PredictBench>(); }}));
+              .make = [](const BenchOptions&) { return MakeOpenBench<PredictBench>(false); }}));
+REGISTER_MEMBER(AddBench({.name = "predict_int8",
+                          .what = "the same with MLPs in 8 bits, beside their products of integers",
+                          .time = "15 s",
+                          .unit = "samples/s",
+                          .yardstick = "the MLPs' products of 8-bit integers alone, by oneDNN",
+                          .target = 0.5,
+                          .make = [](const BenchOptions&) {
+                            return MakeOpenBench<PredictBench>(true);
+                          }}));
 
 }  // namespace
 }  // namespace rowhouse

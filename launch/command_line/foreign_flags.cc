@@ -38,7 +38,8 @@ constexpr DlrmFlag kDlrmFlags[] = {
     {"inference_only", "false",
      "rowhouse predict scores a file with a trained model, rowhouse eval measures the model on "
      "one"},
-    {"quantize_mlp_with_bit", "32", kNotQuantised},
+    {"quantize_mlp_with_bit", "32",
+     "training is in f32; rowhouse eval and predict score what was trained with --quantize_mlp"},
     {"quantize_emb_with_bit", "32", kNotQuantised},
     {"save_onnx", "false", "models are not exported to ONNX"},
     {"use_gpu", "false", "Rowhouse trains on CPUs only"},

@@ -49,6 +49,10 @@ constexpr VerbFlag kFlags[] = {
      "rowhouse ckpt export --stored wrote: from its files, mapped",
      false, "memory"},
     {kRowsMemoryFlag, kPredict | kEval, "Memory for tables, MiB. Default: half of the host's"},
+    {kQuantizeMlpFlag, kPredict | kEval,
+     "Bits of the weights of the two MLPs. 8: products of 8-bit integers, weights rounded by "
+     "output channel, inputs by sample; 16: the nearest f16, multiplied in f32; 32: as trained",
+     false, "32"},
     {kFormatFlag, kCkpt, "Of the files of ckpt export: npy (numpy.load) or tsv", false, "npy"},
     {kStoredFlag, kCkpt,
      "ckpt export writes the physical tables as they are stored, not the logical ones as the model "

@@ -7,6 +7,7 @@
 #include "launch/model/last_save.h"
 #include "launch/model/model_lock.h"
 #include "launch/model/model_settings.h"
+#include "sharding/rows/record_weights.h"
 #include "worker/dense/dense_optimizer.h"
 #include "worker/dense/matrix_product.h"
 
@@ -61,11 +62,12 @@ Result<std::shared_ptr<const FileLock>> UseLastSave(Settings* settings) {
 }
 
 Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& settings,
-                                                         ModelRowsOptions rows) {
+                                                         ModelRowsOptions rows, MlpPrecision mlp) {
   const std::string& model_dir = settings.output.model_dir;
   const auto open = [&]() -> Result<std::unique_ptr<ScoringModel>> {
     ASSIGN_OR_RETURN(SavedRows saved, SavedRows::Open(model_dir, settings.storage.row_dir));
     std::unique_ptr<ScoringModel> model(new ScoringModel(settings, std::move(saved)));
+    model->mlp_ = mlp;
     RETURN_IF_ERROR(CheckSettingsToScore(settings, model_dir, model->manifest()));
     RETURN_IF_ERROR(CheckModelTables(settings.embedding.physical, model->manifest().tables));
     RETURN_IF_ERROR(model->ReadDensePart());
@@ -100,21 +102,29 @@ Status ScoringModel::ReadDensePart() {
 
 std::unique_ptr<ForwardPass> ScoringModel::MakeForward() const {
   ModelSpec spec = settings_.model;
+  if (mlp_ == MlpPrecision::kInt8) spec.dense_precision = "int8";
   if (!HasProductsOf(spec.precision())) {
     LOG_FIRST_N(WARNING, 1) << "dense_precision=" << spec.dense_precision
                             << " needs AVX-512, which this CPU has not: the model is scored in f32";
     spec.dense_precision = "f32";
   }
   auto forward = std::make_unique<ForwardPass>(spec, settings_.embedding);
-  std::ranges::copy(dense_, forward->dense().values().begin());
+  const std::span<float> values = forward->dense().values();
+  std::ranges::copy(dense_, values.begin());
+  if (mlp_ == MlpPrecision::kF16) {
+    for (const DlrmModel::LayerView& layer : forward->model().layers()) {
+      RoundNumbers(Precision::kF16, values.subspan(layer.weights, size_t{layer.in} * layer.out));
+    }
+  }
   rows_->ServeTo(&forward->embedding());
   return forward;
 }
 
 std::string ScoringModel::Describe() const {
-  return fmt::format("the model in {} after {}: {}, {}", settings_.output.model_dir,
+  constexpr std::string_view kMlpTexts[] = {"", ", MLPs in f16", ", MLPs in 8 bits"};
+  return fmt::format("the model in {} after {}: {}{}, {}", settings_.output.model_dir,
                      Counted(manifest().steps, "step"), rows_->Describe(),
-                     ModelDigestText(manifest()));
+                     kMlpTexts[static_cast<size_t>(mlp_)], ModelDigestText(manifest()));
 }
 
 }  // namespace rowhouse

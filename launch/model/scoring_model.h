@@ -22,13 +22,20 @@ namespace rowhouse {
 // there is none, or if a run is at work that has left none yet.
 Result<std::shared_ptr<const FileLock>> UseLastSave(Settings* settings);
 
+// What the weights of the two MLPs are rounded to before they score.
+enum class MlpPrecision {
+  kAsTrained,  // dense_precision
+  kF16,        // the nearest f16, multiplied in f32
+  kInt8,       // 8 bits with products of integers (worker/dense/int8_layer.h)
+};
+
 class ScoringModel {
  public:
   // Opens the model in settings.output.model_dir, whose settings these are. kUsage if there is
   // none, if a run has its rows open or left them so, or if the settings are another model's;
   // kCorruption for damaged files. `rows.weights.is_frozen` and `rows.precision` are filled in.
-  static Result<std::unique_ptr<ScoringModel>> Open(const Settings& settings,
-                                                    ModelRowsOptions rows);
+  static Result<std::unique_ptr<ScoringModel>> Open(const Settings& settings, ModelRowsOptions rows,
+                                                    MlpPrecision mlp = MlpPrecision::kAsTrained);
 
   // With the model's dense parameters; lookups of tables in memory read these.
   std::unique_ptr<ForwardPass> MakeForward() const;
@@ -45,6 +52,7 @@ class ScoringModel {
 
   const Settings& settings_;
   const SavedRows saved_;
+  MlpPrecision mlp_ = MlpPrecision::kAsTrained;
   std::vector<float> dense_;
   std::unique_ptr<ModelRows> rows_;
 };

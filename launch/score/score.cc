@@ -57,6 +57,15 @@ Result<ModelRowsOptions> ReadRowsOptions(const CommandLine& command_line) {
   return options;
 }
 
+// --quantize_mlp
+Result<MlpPrecision> ReadMlpPrecision(const CommandLine& command_line) {
+  const std::string bits = command_line.Value(kQuantizeMlpFlag, "32");
+  if (bits == "32") return MlpPrecision::kAsTrained;
+  if (bits == "16") return MlpPrecision::kF16;
+  if (bits == "8") return MlpPrecision::kInt8;
+  return UsageError("--quantize_mlp={}: expected 8, 16 or 32 bits", bits);
+}
+
 // With --data alone, all of the file; a test part where one is asked for, or where the model's own
 // data are meant.
 SamplesOf WhichSamples(const CommandLine& command_line) {
@@ -87,13 +96,14 @@ Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
   const std::string threads = command_line.Value("threads");
   job.options.threads = threads.empty() ? UsableCores() : settings.training.threads;
   ASSIGN_OR_RETURN(const ModelRowsOptions rows, ReadRowsOptions(command_line));
+  ASSIGN_OR_RETURN(const MlpPrecision mlp, ReadMlpPrecision(command_line));
   job.settings = std::make_unique<Settings>(settings);
   ASSIGN_OR_RETURN(job.hold, UseLastSave(job.settings.get()));
   RETURN_IF_ERROR(
       FindPreprocessing(job.settings.get()).Annotate("--model_dir=" + settings.output.model_dir));
   // The data first: it takes less time to find that they cannot be read.
   ASSIGN_OR_RETURN(job.samples, OpenSampleStream(*job.settings, WhichSamples(command_line)));
-  ASSIGN_OR_RETURN(job.model, ScoringModel::Open(*job.settings, rows));
+  ASSIGN_OR_RETURN(job.model, ScoringModel::Open(*job.settings, rows, mlp));
   PrintClean(stderr, "{}\n", job.model->Describe());
   return job;
 }

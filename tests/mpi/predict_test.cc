@@ -2,6 +2,7 @@
 // tables of every kind, under every plan, wherever rows are read from.
 #include <cmath>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "common/npy_file.h"
@@ -115,6 +116,32 @@ TEST_P(PredictOnPlans, ScoresOfEveryKindAreThoseOfTheTrainerWhereverRowsAre) {
     ASSERT_EQ(exported.exit_code, 0) << exported.Describe();
     EXPECT_EQ(Scores({"--rows=" + dir_ / fmt::format("export_{}", rotation)}), scores);
   }
+}
+
+TEST_F(Predict, MlpsOf8And16BitsScoreNearlyAsTrained) {
+  const TrainResult trained = TrainSmall({"--data_size=8000", "--num_batches=200"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const std::string as_trained = Scores();
+  const double auc = Eval().at("auc");
+  std::set<std::string> different = {as_trained};
+  for (const std::string bits : {"8", "16"}) {
+    const std::string flag = "--quantize_mlp=" + bits;
+    const std::string scores = Scores({flag, "--threads=1"});
+    different.insert(scores);
+    EXPECT_EQ(Scores({flag, "--threads=3", "--rows=disk"}), scores);
+    std::istringstream ours(scores), exact(as_trained);
+    double score = 0.0, label = 0.0, due = 0.0;
+    while (exact >> due >> label) {
+      ASSERT_TRUE(ours >> score >> label);
+      EXPECT_NEAR(score, due, 1e-2);
+    }
+    EXPECT_NEAR(Eval({flag}).at("auc").get<double>(), auc, 5e-4);
+  }
+  EXPECT_EQ(different.size(), 3u);
+  EXPECT_EQ(Scores({"--quantize_mlp=32"}), as_trained);
+  const ProcessResult refused = Run({"eval", "--quantize_mlp=4"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--quantize_mlp=4: expected 8, 16 or 32 bits"));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -63,6 +63,38 @@ void WriteData(const std::string& path) {
   ASSERT_OK(writer.value()->Finish({}, ""));
 }
 
+// The program of the docs with its layers quantised by torch, in `dir`, beside our scores. Torch
+// rounds all of a layer's weights by one scale, and all inputs of a batch.
+void CompareInt8(const TempDir& dir, const ProcessResult& scored) {
+  ASSERT_EQ(scored.exit_code, 0) << scored.Describe();
+  const std::string import = "from torch.nn.functional import embedding_bag, linear\n";
+  std::string program = CodeOf("predict.md", "pytorch");
+  ASSERT_NE(program.find(import), std::string::npos);
+  program.replace(program.find(import), import.size(),
+                  "from torch.nn.functional import embedding_bag\n"
+                  "torch.backends.quantized.engine = 'qnnpack'\n"
+                  "def linear(x, weights, bias):\n"
+                  "    layer = torch.nn.Linear(weights.shape[1], weights.shape[0])\n"
+                  "    layer.weight.data, layer.bias.data = weights, bias.reshape(-1)\n"
+                  "    layer = torch.nn.Sequential(layer)\n"
+                  "    return torch.quantization.quantize_dynamic(layer, {torch.nn.Linear})(x)\n");
+  std::ofstream(dir / "score_int8.py") << program;
+  const ProcessResult torch = RunCommand(
+      {.arguments = {kPytorchPython, "-B", dir / "score_int8.py", dir / "export", dir / "data"},
+       .directory = dir.path()});
+  ASSERT_EQ(torch.exit_code, 0) << torch.Describe();
+  std::istringstream ours(scored.out), theirs(torch.out);
+  double difference = 0.0;
+  for (size_t s = 0; s < 600; ++s) {
+    double our_score = 0.0, label = 0.0, their_score = 0.0;
+    ASSERT_TRUE(ours >> our_score >> label) << s;
+    ASSERT_TRUE(theirs >> their_score) << s;
+    EXPECT_NEAR(our_score, their_score, 3e-2) << s;
+    difference += std::abs(our_score - their_score);
+  }
+  EXPECT_LT(difference / 600, 1e-2);
+}
+
 TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
   if (!HasTorch()) GTEST_SKIP() << "Debian's python3-torch and python3-numpy are not installed";
   const TempDir dir;
@@ -102,6 +134,8 @@ TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
     ASSERT_TRUE(theirs >> their_score) << s;
     EXPECT_NEAR(our_score, their_score, 1e-6) << s;
   }
+  ASSERT_NO_FATAL_FAILURE(
+      CompareInt8(dir, run({"predict", "--data=" + dir / "data", "--out=-", "--quantize_mlp=8"})));
 }
 
 // The ids of each table of 3, by its number, and where its bags begin.

@@ -31,7 +31,8 @@ struct DlrmModel::Impl {
   const ModelSpec spec;
   DenseParameters* const parameters;
   size_t first_block = 0, end_block = 0;  // of `parameters`: the model's own
-  MatrixProducts products;
+  MatrixProducts products;                // of the MLPs
+  MatrixProducts interaction_products;    // f32 where the MLPs' are of integers
   std::unique_ptr<Interaction> interaction;
   std::unique_ptr<Loss> loss;
   std::vector<LinearLayer> layers;  // bottom first
@@ -72,10 +73,14 @@ DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
     : spec(model),
       parameters(dense_parameters),
       first_block(dense_parameters->blocks().size()),
-      products(model.precision()) {
+      products(model.precision()),
+      interaction_products(model.precision() == ElementType::kS8 ? ElementType::kF32
+                                                                 : model.precision()) {
   const Status status = spec.Validate();
   CHECK(status.ok()) << status.ToString();
-  interaction = Interactions().Make(spec.interaction, spec.interaction_options(&products)).value();
+  interaction = Interactions()
+                    .Make(spec.interaction, spec.interaction_options(&interaction_products))
+                    .value();
   loss = Losses()
              .Make(spec.loss, {.class_weights = {spec.loss_weights[0], spec.loss_weights[1]}})
              .value();

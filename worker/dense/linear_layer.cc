@@ -106,6 +106,15 @@ ConstMatrix LinearLayer::Operand(const float* values, int64_t rows, int64_t colu
 }
 
 void LinearLayer::Forward(const float* x, size_t samples, float* y) {
+  if (products_->precision() == ElementType::kS8) {
+    if (int8_ == nullptr) {
+      const std::span<const float> bias =
+          bias_block_ ? parameters_->values(*bias_block_) : std::span<const float>();
+      int8_ = std::make_unique<Int8Layer>(parameters_->values(weight_block_), bias, out_);
+    }
+    int8_->Forward(x, samples, activation_ == Activation::kRelu, products_, y);
+    return;
+  }
   const auto rows = static_cast<int64_t>(samples);
   x_ = Operand(x, rows, in_, &half_x_);
   weights_ = Operand(parameters_->values(weight_block_).data(), out_, in_, &half_weights_);
@@ -116,6 +125,7 @@ void LinearLayer::Forward(const float* x, size_t samples, float* y) {
 }
 
 void LinearLayer::Backward(const float* y, float* dy, float* dx) {
+  CHECK(int8_ == nullptr) << "layers of 8-bit integers do not learn";
   const auto samples = static_cast<size_t>(x_.rows);
   if (bias_block_) {
     MaskAndSum(activation_ == Activation::kRelu, y, samples, out_, dy,

@@ -4,16 +4,21 @@
 // in, row-major), then b (out). With products of bf16 the layer rounds W, its input and the
 // gradient of its output to the nearest bf16, once each in a step; sums, bias and all results are
 // f32 (mixed precision with f32 master weights, Kalamkar et al., 2019). Exactness: products as in
-// matrix_product.h; the bias gradient is summed in sample order by us. Threads:   one caller.
+// matrix_product.h; the bias gradient is summed in sample order by us.
+// With products of 8-bit integers (int8_layer.h) there is no Backward, and parameters stay as they
+// are after the first Forward.
+// Threads:   one caller.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "worker/dense/dense_parameters.h"
+#include "worker/dense/int8_layer.h"
 #include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
@@ -59,6 +64,7 @@ class LinearLayer {
   MatrixProducts* const products_;
   const size_t weight_block_;
   const std::optional<size_t> bias_block_;
+  std::unique_ptr<Int8Layer> int8_;  // from the first Forward, with products of integers
   std::vector<uint16_t> half_x_, half_weights_, half_dy_;  // bf16: of the last Forward, Backward
   ConstMatrix x_, weights_;  // operands of the last Forward: samples x in, out x in
 };

@@ -1,6 +1,7 @@
 // MatrixProducts: C = A B for matrices of the dense part, by oneDNN. Worker code meets oneDNN only
-// here. A matrix says what it is made of: A and B are both f32 or both bf16, C is f32. Products of
-// bf16 are summed in f32.
+// here. A matrix says what it is made of: A and B are both f32 or both bf16, and C is f32; or A is
+// u8, B is s8 and C is s32. Products of bf16 are summed in f32, those of integers exactly as long
+// as A has no value above 127.
 //
 // A primitive is made for each shape when it is first seen and kept: a run has few shapes (the
 // layers, times the one or two sample counts a worker gets).
@@ -16,7 +17,7 @@
 
 namespace rowhouse {
 
-enum class ElementType : uint8_t { kF32, kBf16 };
+enum class ElementType : uint8_t { kF32, kBf16, kU8, kS8, kS32 };
 
 // Row-major values of one type that somebody else owns, as they lie in memory.
 template <typename Pointer>
@@ -52,11 +53,15 @@ struct ProductOptions {
        b_transposed = false;    // the product takes the transpose of what is given
   const float* bias = nullptr;  // a value a column, added to every row of C; null: none
   bool relu = false;            // C = max(0, A B + bias)
+  // B has the same values in every product of these MatrixProducts with B at this address: it is
+  // laid out once.
+  bool b_stays = false;
 };
 
 class MatrixProducts {
  public:
-  // `precision`: the type that layers round their operands to before they multiply.
+  // `precision`: the type that layers round their operands to before they multiply: kF32, kBf16,
+  // or kS8, which is for the forward pass alone (int8_layer.h).
   explicit MatrixProducts(ElementType precision);
   MatrixProducts() : MatrixProducts(ElementType::kF32) {}
   ~MatrixProducts();
@@ -74,8 +79,8 @@ class MatrixProducts {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether this CPU has products of a type. f32: every one; bf16: those with AVX-512, be it that
-// they have no instruction for it, which is slow.
+// Whether this CPU has products of a type. bf16: those with AVX-512, be it that they have no
+// instruction for it, which is slow; all others: every CPU.
 bool HasProductsOf(ElementType type);
 
 // Time of products of bf16 over that of the same in f32, on this CPU and the threads of this

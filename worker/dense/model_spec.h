@@ -20,16 +20,19 @@ struct ModelSpec {
   uint32_t dcn_num_layers = 3;           // dcn: cross layers
   uint32_t dcn_low_rank_dim = 512;       // dcn: width between the two products of a layer
   OptionValues interaction_own;          // of options that the interaction declares itself
-  std::string dense_precision = "f32";   // f32 | bf16: operands of the layers' products
-  std::string pull_precision = "f32";    // f32 | bf16: see RowPrecision
-  std::string push_precision = "f32";    // likewise
-  std::string loss = "mse";              // mse | bce | wbce
+  // Operands of the layers' products: f32, bf16, or int8 (of the MLPs alone; int8_layer.h), which
+  // only scores.
+  std::string dense_precision = "f32";
+  std::string pull_precision = "f32";             // f32 | bf16: see RowPrecision
+  std::string push_precision = "f32";             // likewise
+  std::string loss = "mse";                       // mse | bce | wbce
   std::vector<double> loss_weights = {1.0, 1.0};  // wbce: of class 0 and 1
   double loss_threshold = 0.0;                    // in (0, 1): p clamped to [t, 1 - t]
 
   uint32_t features() const { return static_cast<uint32_t>(feature_widths.size()); }
 
   ElementType precision() const {
+    if (dense_precision == "int8") return ElementType::kS8;
     return dense_precision == "bf16" ? ElementType::kBf16 : ElementType::kF32;
   }
   RowPrecision row_precision() const;
