@@ -49,6 +49,9 @@ constexpr VerbFlag kFlags[] = {
      "rowhouse ckpt export --stored wrote: from its files, mapped",
      false, "memory"},
     {kRowsMemoryFlag, kPredict | kEval, "Memory for tables, MiB. Default: half of the host's"},
+    {kGroupByFlag, kEval,
+     "A categorical column, such as the user: prints the mean of its ids' AUCs, weighted by their "
+     "samples (GAUC)"},
     {kFormatFlag, kCkpt, "Of the files of ckpt export: npy (numpy.load) or tsv", false, "npy"},
     {kStoredFlag, kCkpt,
      "ckpt export writes the physical tables as they are stored, not the logical ones as the model "
