@@ -17,7 +17,7 @@ constexpr std::string_view kNotQuantised =
     "rows and layers are 32-bit floats; quantised ones do not exist yet";
 constexpr std::string_view kNoEarlyEnd = "a run ends with its data; report.json has the test curve";
 constexpr std::string_view kNoBinaryFiles =
-    "binary files of Terabyte are not read; give text to --data";
+    "MLPerf's binary files are read by --data_generation=criteo_binary --data=FILE";
 
 constexpr DlrmFlag kDlrmFlags[] = {
     {"processed_data_file", ""},

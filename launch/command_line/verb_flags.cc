@@ -53,6 +53,9 @@ constexpr VerbFlag kFlags[] = {
      "Bits of the weights of the two MLPs. 8: products of 8-bit integers, weights rounded by "
      "output channel, inputs by sample; 16: the nearest f16, multiplied in f32; 32: as trained",
      false, "32"},
+    {kGroupByFlag, kEval,
+     "A categorical column, such as the user: prints the mean of its ids' AUCs, weighted by their "
+     "samples (GAUC)"},
     {kFormatFlag, kCkpt, "Of the files of ckpt export: npy (numpy.load) or tsv", false, "npy"},
     {kStoredFlag, kCkpt,
      "ckpt export writes the physical tables as they are stored, not the logical ones as the model "

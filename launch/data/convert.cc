@@ -203,7 +203,9 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
     return UsageError("data convert: no --out: it names the data directory to make");
   }
   ASSIGN_OR_RETURN(DatasetOptions options, OptionsOf(command_line, arguments, settings));
-  const std::string source = options.schema.format.empty() ? "criteo" : options.schema.format;
+  std::string source = options.schema.format.empty() ? "criteo" : options.schema.format;
+  const std::vector<std::string> formats = TextFormats().Names();
+  if (std::ranges::count(formats, settings.data_generation) > 0) source = settings.data_generation;
   DeclarationOfDataset(source).adjust(&options);
   ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, out));
 

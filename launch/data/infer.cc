@@ -211,7 +211,7 @@ Status CheckConfig(const std::string& text) {
 }
 
 Result<Inferred> InferFiles(const std::vector<std::string>& files, const std::string& label) {
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, false, kFirstLookBytes));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, {}, kFirstLookBytes));
   TextChunk head;
   ASSIGN_OR_RETURN(const bool has_text, chunks.Next(&head));
   const std::string format = has_text && label.empty() ? GuessFormat(files[0], head.bytes) : "";

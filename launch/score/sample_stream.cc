@@ -196,7 +196,7 @@ Result<std::unique_ptr<SampleStream>> OpenText(const Settings& settings) {
                    MakeTextFormat(settings.data_source(), options, files, /*needs_label=*/false));
   RETURN_IF_ERROR(CheckSameColumns(format->schema(), options.preprocessing->schema())
                       .Annotate(settings.data.file));
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->has_quotes(), kChunkBytes));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->records(), kChunkBytes));
   return std::unique_ptr<SampleStream>(std::make_unique<TextStream>(
       std::move(chunks), std::move(format), settings.data.preprocessing));
 }

@@ -13,12 +13,14 @@
 #include "common/clean_text.h"
 #include "common/counted.h"
 #include "common/json_text.h"
+#include "common/nearest_name.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/process_end.h"
 #include "launch/model/model_settings.h"
 #include "launch/run/progress.h"
 #include "launch/score/scoring.h"
+#include "worker/data/score_quality.h"
 
 namespace rowhouse {
 namespace {
@@ -162,40 +164,93 @@ nlohmann::ordered_json NumberOrNull(double value) {
   return value;
 }
 
+// The number of the feature that --group_by names; nullopt without it.
+Result<std::optional<size_t>> FindGroupColumn(const CommandLine& command_line,
+                                              const Settings& settings) {
+  const std::string name = command_line.Value(kGroupByFlag);
+  if (name.empty()) return std::optional<size_t>();
+  std::vector<std::string> names;
+  for (const FeatureTable& feature : settings.embedding.features) {
+    names.push_back(feature.table.name);
+  }
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) {
+    return UsageError("--group_by={}: the model has no such column {}", name,
+                      DescribeKnownNames(name, names));
+  }
+  return std::optional<size_t>(found - names.begin());
+}
+
+// A group is an id of the column, a sample's first; samples without one are in no group.
+void AddGroups(const Batch& batch, size_t column, std::span<const float> scores,
+               GroupedAuc* grouped) {
+  const Bags& bags = batch.features[column];
+  for (size_t s = 0; s < batch.samples; ++s) {
+    if (bags.offsets[s] == bags.offsets[s + 1]) continue;
+    grouped->Add(bags.ids[bags.offsets[s]], batch.labels[s], scores[s]);
+  }
+}
+
 struct Measured {
   ScoringSummary summary;
   Metrics metrics;
   double mean_score = 0.0, mean_label = 0.0;
+  std::vector<CalibrationBin> by_score;
+  std::string group_by;  // "": no groups
+  GroupedAuc::Result grouped = {};
 
+  double normalised_entropy() const { return NormalisedEntropy(metrics.logloss, mean_label); }
   double calibration() const { return mean_label > 0.0 ? mean_score / mean_label : Metrics::kNone; }
 };
 
+// "GAUC 0.71 by "C3": of 120 groups with both labels, 4,000 samples", or "".
+std::string GroupedText(const Measured& m) {
+  if (m.group_by.empty()) return "";
+  return fmt::format("GAUC {:.6f} by \"{}\": {} with both labels, {}; {} left out\n", m.grouped.auc,
+                     m.group_by, Counted(m.grouped.groups, "group"),
+                     Counted(m.grouped.samples, "sample"),
+                     Counted(m.grouped.groups_left_out, "group"));
+}
+
 std::string TextOf(const Measured& m) {
   return fmt::format(
-      "AUC {:.6f} logloss {:.6f} accuracy {:.6f}\n"
+      "AUC {:.6f} logloss {:.6f} accuracy {:.6f} normalised entropy {:.6f}\n"
+      "{}"
       "calibration {:.6f}: mean score {:.6f}, mean label {:.6f}\n"
       "{}, {}\n",
-      m.metrics.roc_auc, m.metrics.logloss, m.metrics.accuracy, m.calibration(), m.mean_score,
-      m.mean_label, Counted(m.summary.samples, "sample"), RateText(m.summary));
+      m.metrics.roc_auc, m.metrics.logloss, m.metrics.accuracy, m.normalised_entropy(),
+      GroupedText(m), m.calibration(), m.mean_score, m.mean_label,
+      Counted(m.summary.samples, "sample"), RateText(m.summary));
 }
 
 std::string JsonOf(const Measured& m, const Manifest& model) {
-  const nlohmann::ordered_json json = {
-      {"model_digest", ModelDigest(model)},
-      {"steps", model.steps},
-      {"samples", m.summary.samples},
-      {"bad_lines", m.summary.bad_lines},
-      {"auc", NumberOrNull(m.metrics.roc_auc)},
-      {"logloss", NumberOrNull(m.metrics.logloss)},
-      {"accuracy", NumberOrNull(m.metrics.accuracy)},
-      {"precision", NumberOrNull(m.metrics.precision)},
-      {"recall", NumberOrNull(m.metrics.recall)},
-      {"f1", NumberOrNull(m.metrics.f1)},
-      {"average_precision", NumberOrNull(m.metrics.average_precision)},
-      {"mean_score", m.mean_score},
-      {"mean_label", m.mean_label},
-      {"calibration", NumberOrNull(m.calibration())},
-      {"seconds", m.summary.seconds}};
+  nlohmann::ordered_json json = {{"model_digest", ModelDigest(model)},
+                                 {"steps", model.steps},
+                                 {"samples", m.summary.samples},
+                                 {"bad_lines", m.summary.bad_lines},
+                                 {"auc", NumberOrNull(m.metrics.roc_auc)},
+                                 {"logloss", NumberOrNull(m.metrics.logloss)},
+                                 {"accuracy", NumberOrNull(m.metrics.accuracy)},
+                                 {"precision", NumberOrNull(m.metrics.precision)},
+                                 {"recall", NumberOrNull(m.metrics.recall)},
+                                 {"f1", NumberOrNull(m.metrics.f1)},
+                                 {"average_precision", NumberOrNull(m.metrics.average_precision)},
+                                 {"mean_score", m.mean_score},
+                                 {"mean_label", m.mean_label},
+                                 {"calibration", NumberOrNull(m.calibration())},
+                                 {"normalised_entropy", NumberOrNull(m.normalised_entropy())},
+                                 {"seconds", m.summary.seconds}};
+  for (const CalibrationBin& bin : m.by_score) {
+    json["by_score"].push_back(
+        {{"samples", bin.samples}, {"mean_score", bin.mean_score}, {"mean_label", bin.mean_label}});
+  }
+  if (!m.group_by.empty()) {
+    json["grouped"] = {{"by", m.group_by},
+                       {"auc", NumberOrNull(m.grouped.auc)},
+                       {"groups", m.grouped.groups},
+                       {"samples", m.grouped.samples},
+                       {"groups_left_out", m.grouped.groups_left_out}};
+  }
   return DumpJson(json, 2) + "\n";
 }
 
@@ -226,6 +281,9 @@ Status RunPredict(const CommandLine& command_line, const Settings& settings) {
 
 Status RunEval(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(Job job, MakeJob(command_line, settings));
+  ASSIGN_OR_RETURN(const std::optional<size_t> group_column,
+                   FindGroupColumn(command_line, *job.settings));
+  GroupedAuc grouped;
   std::vector<float> labels, all_scores;
   OnlyScore only;
   Result<ScoringSummary> scored =
@@ -239,6 +297,7 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
                      only.Add(scores);
                      all_scores.insert(all_scores.end(), scores.begin(), scores.end());
                      labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+                     if (group_column) AddGroups(batch, *group_column, scores, &grouped);
                      return OkStatus();
                    });
   if (!scored.ok()) return Explain(scored.status());
@@ -247,7 +306,10 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
   const Measured measured = {.summary = scored.value(),
                              .metrics = ComputeMetrics(labels, all_scores),
                              .mean_score = MeanOf(all_scores),
-                             .mean_label = MeanOf(labels)};
+                             .mean_label = MeanOf(labels),
+                             .by_score = CalibrationByScore(labels, all_scores, /*bins=*/10),
+                             .group_by = command_line.Value(kGroupByFlag),
+                             .grouped = grouped.Of()};
   fmt::print(stderr, "{}", only.Warning());
   return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(measured, job.model->manifest()),
                         TextOf(measured));

@@ -87,7 +87,7 @@ inline void AppendBatch(const Schema& schema, const Batch& raw, std::vector<std:
 // Nothing if the file is refused.
 inline bool ReadFuzzed(const TextFormat& format, const std::string& path, size_t chunk_bytes,
                        FuzzedSamples* samples) {
-  auto chunks = TextChunks::Open({path}, format.has_quotes(), chunk_bytes);
+  auto chunks = TextChunks::Open({path}, format.records(), chunk_bytes);
   if (!chunks.ok()) return false;
   std::vector<std::string> columns;
   std::vector<BadLine> bad;

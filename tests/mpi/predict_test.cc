@@ -144,6 +144,33 @@ TEST_F(Predict, MlpsOf8And16BitsScoreNearlyAsTrained) {
   EXPECT_THAT(refused.err, HasSubstr("--quantize_mlp=4: expected 8, 16 or 32 bits"));
 }
 
+TEST_F(Predict, EvalHasTheMeasuresOfEachGroup) {
+  const TrainResult trained = TrainSmall();
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const std::string column = trained.report.at("tables").at(1).at("name");
+  const nlohmann::json measured = Eval({"--group_by=" + column});
+  EXPECT_GT(measured.at("normalised_entropy").get<double>(), 0.0);
+  ASSERT_EQ(measured.at("by_score").size(), 10u);
+  uint64_t samples = 0;
+  double sum = 0.0;
+  for (const nlohmann::json& bin : measured.at("by_score")) {
+    samples += bin.at("samples").get<uint64_t>();
+    sum += bin.at("samples").get<double>() * bin.at("mean_label").get<double>();
+  }
+  EXPECT_EQ(samples, 700u);
+  EXPECT_NEAR(sum / 700, measured.at("mean_label").get<double>(), 1e-9);
+  const nlohmann::json& grouped = measured.at("grouped");
+  EXPECT_EQ(grouped.at("by"), column);
+  EXPECT_GT(grouped.at("groups"), 1u);
+  EXPECT_LE(grouped.at("samples"), 700u);
+  EXPECT_GT(grouped.at("auc").get<double>(), 0.0);
+  EXPECT_LT(grouped.at("auc").get<double>(), 1.0);
+
+  const ProcessResult refused = Run({"eval", "--group_by=nobody"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--group_by=nobody: the model has no such column"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Plans, PredictOnPlans,
     testing::Values(

@@ -31,9 +31,10 @@ void AddSource(SettingList& list) {
   list.Add(
       Choice(MEMBER(data_generation), SourceNames()),
       {.help = "Where samples come from. random: DLRM's generator; dataset: the file --data, "
-               "which implies it; delimited, libsvm, movielens: text of these forms; converted: "
-               "a data directory; synthetic: ids of a Zipf distribution with planted effects. "
-               "Default: with --data what it is, or else random",
+               "which implies it; criteo_binary: MLPerf's 160-byte records; delimited, libsvm, "
+               "movielens: text of these forms; converted: a data directory; synthetic: ids of a "
+               "Zipf distribution with planted effects. Default: with --data what it is, or else "
+               "random",
        .digest = kOfRun,
        .is_basic = true});
   list.Add(Text(MEMBER(data.file), "paths and globs, joined by commas"),

@@ -80,7 +80,7 @@ std::string RatingsText(size_t lines, Random& random) {
 Batch ReadText(const TextConversion& conversion, const Preprocessing& preprocessing) {
   Batch all, raw, mapped;
   TextChunks chunks =
-      TextChunks::Open(conversion.options.files, conversion.format->has_quotes()).value();
+      TextChunks::Open(conversion.options.files, conversion.format->records()).value();
   TextChunk chunk;
   std::vector<BadLine> bad;
   EXPECT_TRUE(chunks.Next(&chunk).value());

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include "tests/testing/sample_blocks.h"
@@ -40,6 +41,8 @@ class DatasetContract : public testing::TestWithParam<std::string> {
       WriteLines([](uint32_t line) {
         return fmt::format("{}\t{}\t{}\t{}", line % 30, line * 7, line % 6, line * 1000);
       });
+    } else if (GetParam() == "criteo_binary") {
+      WriteCriteoRecords();
     } else {
       WriteCriteoFile();
     }
@@ -80,6 +83,18 @@ class DatasetContract : public testing::TestWithParam<std::string> {
       file << line % 2;
       for (uint32_t field = 1; field < 40; ++field) file << '\t' << (line * 7919 + field) % 9999;
       file << '\n';
+    }
+  }
+  void WriteCriteoRecords() {
+    options_.file = dir_ / "criteo.bin";
+    std::ofstream file(options_.file, std::ios::binary);
+    for (uint32_t record = 0; record < kTrain + kTest; ++record) {
+      std::array<uint32_t, 40> fields = {record % 2};
+      for (uint32_t i = 1; i < 14; ++i) fields[i] = (record * 7919 + i) % 9999;
+      for (uint32_t i = 14; i < 40; ++i) {
+        fields[i] = (record * 7919 + i) % static_cast<uint32_t>(options_.table_rows[i - 14]);
+      }
+      file.write(reinterpret_cast<const char*>(fields.data()), sizeof(fields));
     }
   }
   std::unique_ptr<Dataset> Open() { return Datasets().Make(GetParam(), options_).value(); }
@@ -188,8 +203,8 @@ INSTANTIATE_TEST_SUITE_P(Sources, DatasetContract, testing::ValuesIn(Datasets().
 
 TEST(Datasets, AreAllRegistered) {
   EXPECT_THAT(Datasets().Names(),
-              testing::IsSupersetOf({"converted", "criteo", "delimited", "libsvm", "movielens",
-                                     "random", "synthetic"}));
+              testing::IsSupersetOf({"converted", "criteo", "criteo_binary", "delimited", "libsvm",
+                                     "movielens", "random", "synthetic"}));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class TextSourcesTest : public testing::Test {
     const auto data = Datasets().Make(source, options_).value();
     const auto preprocessing = Preprocessing::Open(options_.prepared).value();
     const auto format = MakeTextFormat(source, options_, {options_.file}).value();
-    TextChunks chunks = TextChunks::Open({options_.file}, format->has_quotes(), 300).value();
+    TextChunks chunks = TextChunks::Open({options_.file}, format->records(), 300).value();
     TextChunk chunk;
     Batch raw, expected, read;
     std::vector<BadLine> bad;

@@ -62,8 +62,7 @@ class DelimitedTest : public testing::Test {
     auto format = TextFormats().Make("delimited", options_);
     parsed.status = format.status();
     if (!format.ok()) return parsed;
-    auto chunks =
-        TextChunks::Open(options_.files, format.value()->has_quotes(), chunk_bytes).value();
+    auto chunks = TextChunks::Open(options_.files, format.value()->records(), chunk_bytes).value();
     TextChunk chunk;
     Batch raw;
     while (chunks.Next(&chunk).value()) {

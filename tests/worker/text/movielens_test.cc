@@ -26,7 +26,7 @@ class MovieLensTest : public testing::Test {
     const auto format = TextFormats().Make("movielens", options_);
     ASSERT_OK(format);
     schema_ = format.value()->schema();
-    TextChunks chunks = TextChunks::Open(options_.files, false).value();
+    TextChunks chunks = TextChunks::Open(options_.files, {}).value();
     TextChunk chunk;
     ASSERT_TRUE(chunks.Next(&chunk).value());
     ASSERT_OK(format.value()->Parse(chunk, &raw_, &bad_));
@@ -174,7 +174,7 @@ TEST_F(MovieLensTest, MoviesThatCameLaterMoveNoIds) {
   const auto ids = [&]() -> std::vector<uint64_t> {
     const auto format = MakeTextFormat("movielens", data, {data.file});
     EXPECT_OK(format);
-    TextChunks chunks = TextChunks::Open({data.file}, false).value();
+    TextChunks chunks = TextChunks::Open({data.file}, {}).value();
     TextChunk chunk;
     EXPECT_TRUE(chunks.Next(&chunk).value());
     EXPECT_OK(format.value()->Parse(chunk, &raw_, &bad_));
@@ -205,7 +205,7 @@ TEST_F(MovieLensTest, WhatIsWrongIsNamed) {
   Write("ratings.dat", "1::1::3::800\n1::x::3::800\n1::1::3\n\n1::1::five::8\n");
   options_.files = {dir_ / "ratings.dat"};
   const auto format = TextFormats().Make("movielens", options_).value();
-  TextChunks chunks = TextChunks::Open(options_.files, false).value();
+  TextChunks chunks = TextChunks::Open(options_.files, {}).value();
   TextChunk chunk;
   ASSERT_TRUE(chunks.Next(&chunk).value());
   ASSERT_OK(format->Parse(chunk, &raw_, &bad_));

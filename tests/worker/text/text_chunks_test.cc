@@ -47,7 +47,8 @@ class TextChunksTest : public testing::Test {
   }
   static Result<std::vector<TextChunk>> Read(const std::vector<std::string>& files,
                                              size_t chunk_bytes, bool has_quotes = false) {
-    ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, has_quotes, chunk_bytes));
+    ASSIGN_OR_RETURN(TextChunks chunks,
+                     TextChunks::Open(files, {.has_quotes = has_quotes}, chunk_bytes));
     std::vector<TextChunk> all;
     for (;;) {
       TextChunk chunk;
@@ -98,7 +99,7 @@ TEST_F(TextChunksTest, CompressedFilesAreKnownByTheirBytesAndGiveTheSameDigest) 
        {text, Gzip(text), Zstd(text), Gzip(half) + Gzip(rest) + std::string(512, '\0'),
         Zstd(half) + Zstd(rest)}) {
     const std::string file = Write("text", bytes);
-    auto chunks = TextChunks::Open({file}, true, 1000).value();
+    auto chunks = TextChunks::Open({file}, {.has_quotes = true}, 1000).value();
     std::string read;
     TextChunk chunk;
     while (chunks.Next(&chunk).value()) read += chunk.bytes;
@@ -138,7 +139,7 @@ TEST_F(TextChunksTest, AFileThatChangesWhileItIsReadIsRefused) {
   const std::string text(100000, 'x');
   for (const bool grows : {false, true}) {
     const std::string file = Write("changing", "a\n" + text + "\n" + text + "\n");
-    TextChunks chunks = TextChunks::Open({file}, false, 2).value();
+    TextChunks chunks = TextChunks::Open({file}, {}, 2).value();
     TextChunk chunk;
     ASSERT_TRUE(chunks.Next(&chunk).value());
     std::filesystem::resize_file(file, grows ? 300000 : 150000);
@@ -178,7 +179,7 @@ TEST_F(TextChunksTest, SkippingLeadsToTheSamePlace) {
   const std::string a = Write("a", text), b = Write("b", text);
   const auto all = Read({a, b}, 512).value();
   for (const uint64_t number : {uint64_t{0}, uint64_t{9}, all.size() - 1}) {
-    TextChunks chunks = TextChunks::Open({a, b}, false, 512).value();
+    TextChunks chunks = TextChunks::Open({a, b}, {}, 512).value();
     ASSERT_OK(chunks.SkipTo(number));
     TextChunk chunk;
     ASSERT_TRUE(chunks.Next(&chunk).value());
@@ -187,7 +188,7 @@ TEST_F(TextChunksTest, SkippingLeadsToTheSamePlace) {
     EXPECT_EQ(chunk.lines_before, all[number].lines_before);
     EXPECT_EQ(*chunk.first_record, *all[number].first_record);
   }
-  TextChunks chunks = TextChunks::Open({a}, false, 512).value();
+  TextChunks chunks = TextChunks::Open({a}, {}, 512).value();
   EXPECT_EQ(chunks.SkipTo(1000).code(), StatusCode::kUsage);
 }
 
@@ -202,7 +203,7 @@ TEST_F(TextChunksTest, WhatCannotBeOpenedIsSaidBeforeAnythingIsRead) {
            {Write("j.csv", "{\"a\": 1}\n"), "is JSON"},
            {Write("z.csv", "PK\x03\x04\n"), "is a zip archive"},
            {Write("b.csv", std::string("abc\0def", 7)), "is a binary file"}}) {
-    const auto chunks = TextChunks::Open({good, file}, false);
+    const auto chunks = TextChunks::Open({good, file}, {});
     ASSERT_FALSE(chunks.ok()) << file;
     EXPECT_EQ(chunks.status().code(), StatusCode::kUsage);
     EXPECT_THAT(chunks.status().message(), testing::AllOf(HasSubstr(file), HasSubstr(why)));

@@ -251,7 +251,7 @@ Result<std::vector<std::string>> CountChunks(const TextFormat& format,
                                              const ConversionOptions& options, uint32_t threads,
                                              Fitting* fitting) {
   ASSIGN_OR_RETURN(TextChunks chunks,
-                   TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes));
+                   TextChunks::Open(options.files, format.records(), options.chunk_bytes));
   PassProgress progress(options.hooks, {.pass = 1, .passes = 2, .bytes = chunks.bytes_total()});
   BadLineCount bad_lines(options.max_bad_lines);
   std::vector<Batch> raw(threads);

@@ -159,9 +159,9 @@ Result<TextConversion> MakeTextConversion(const std::string& source, const Datas
   TextConversion conversion;
   ConversionOptions& made = conversion.options;
   ASSIGN_OR_RETURN(made.files, ExpandFiles(options.file));
-  // What cannot be opened, or is no text, is told first.
-  RETURN_IF_ERROR(TextChunks::Open(made.files, false).status());
   ASSIGN_OR_RETURN(conversion.format, MakeTextFormat(source, options, made.files));
+  // What cannot be opened, or is no text, is told before anything is made.
+  RETURN_IF_ERROR(TextChunks::Open(made.files, conversion.format->records()).status());
   made.out = directory;
   made.max_bad_lines = options.max_bad_lines;
   made.preprocessing = options.preprocessing;
@@ -196,7 +196,7 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(options.file));
   ASSIGN_OR_RETURN(const std::unique_ptr<TextFormat> format,
                    MakeTextFormat("criteo", options, files));
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->has_quotes()));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->records()));
   if (!chunks.can_be_read_again()) {
     return UsageError(
         "\"{}\" can be read only once, and training reads its data more than once: give a file",

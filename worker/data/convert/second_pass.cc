@@ -188,7 +188,7 @@ Result<std::vector<uint64_t>> DaySamples(const TextFormat& format, const Convers
   for (const ConvertedChunk& chunk : converted) lines += chunk.lines;
   const std::vector<uint64_t> sizes = DaySizes(lines);
   ASSIGN_OR_RETURN(TextChunks chunks,
-                   TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes));
+                   TextChunks::Open(options.files, format.records(), options.chunk_bytes));
   std::vector<uint64_t> days;
   uint64_t day_end = sizes[0], first_line = 0;
   uint64_t before = 0, given = 0;  // samples of chunks before, and of days
@@ -226,7 +226,7 @@ Status WriteData(const TextFormat& format, const ConversionOptions& options, uin
   ASSIGN_OR_RETURN(const auto writer, DataWriter::Open(state->data_path(), columns, before.blocks));
   ChunkWriter chunk_writer(*preprocessing, options.sync_bytes, state, writer.get());
   ASSIGN_OR_RETURN(TextChunks chunks,
-                   TextChunks::Open(options.files, format.has_quotes(), options.chunk_bytes));
+                   TextChunks::Open(options.files, format.records(), options.chunk_bytes));
   RETURN_IF_ERROR(chunks.SkipTo(state->chunks().size()));
 
   const int passes = HasFirstPass(format, options) ? 2 : 1;

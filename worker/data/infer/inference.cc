@@ -276,7 +276,7 @@ class FormatLooker {
   }
 
   Status Read() {
-    ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files_, format_->has_quotes()));
+    ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files_, format_->records()));
     Batch raw;
     std::vector<BadLine> bad;
     const auto add = [&](const TextChunk& chunk) {

@@ -114,7 +114,7 @@ class TextLooker {
 
   Result<TextLook> Look() {
     look_.first_file = options_.files.front();
-    ASSIGN_OR_RETURN(TextChunks first, TextChunks::Open(options_.files, false, kMaxOfForm));
+    ASSIGN_OR_RETURN(TextChunks first, TextChunks::Open(options_.files, {}, kMaxOfForm));
     TextChunk head;
     ASSIGN_OR_RETURN(const bool has_text, first.Next(&head));
     if (!has_text) return UsageError("\"{}\" is empty", look_.first_file);
@@ -212,8 +212,9 @@ class TextLooker {
 
   Status ReadFiles() {
     const size_t chunk_bytes = std::clamp<size_t>(options_.most_bytes / 16, 1 << 12, 1 << 22);
-    ASSIGN_OR_RETURN(TextChunks chunks,
-                     TextChunks::Open(options_.files, look_.has_quotes, chunk_bytes));
+    ASSIGN_OR_RETURN(
+        TextChunks chunks,
+        TextChunks::Open(options_.files, {.has_quotes = look_.has_quotes}, chunk_bytes));
     const auto add = [this](const TextChunk& chunk) {
       Add(chunk.bytes, chunk.first_line);
       return OkStatus();

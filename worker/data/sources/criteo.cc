@@ -12,6 +12,11 @@
 //   dictionary  numbered from 0 in order of first appearance over all files.
 // A missing token counts as token 0, as in DLRM, unless its column has a row for missing ones.
 //
+// "criteo_binary": the same columns as MLPerf's and DLRM's loader of Terabyte has them: records of
+// 40 little-endian 32-bit integers, that are label, integers and ids, 160 bytes, and nothing else.
+// Nothing is missing. Ids are rows already: one that is negative or beyond its table is a bad
+// record, unless max_ind_range is given.
+//
 // Option data_sub_sample_rate, as DLRM's flag of this name: a line of label 0 is dropped if u <
 // rate, where u is the draw of numpy's generator from `seed` for the number of the line over all
 // files. The seven days of a single file (--test_split=dlrm) are cut from all its lines, as in
@@ -20,6 +25,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -331,6 +337,63 @@ class CriteoFormat final : public TextFormat {
   std::unique_ptr<NumpyDraws> draws_;
 };
 
+// ---- The binary form ------------------------------------------------------------------------
+
+class CriteoBinaryFormat final : public TextFormat {
+ public:
+  explicit CriteoBinaryFormat(Schema schema) : schema_(std::move(schema)), leaves_empty_(kTables) {}
+
+  const Schema& schema() const override { return schema_; }
+  RecordForm records() const override { return {.bytes = kRecordBytes}; }
+
+  Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const override {
+    const size_t records = chunk.bytes.size() / kRecordBytes;
+    Filler filler(raw, records, leaves_empty_);
+    CriteoLine line;
+    for (size_t r = 0; r < records; ++r) {
+      int32_t fields[kCriteoFields];
+      std::memcpy(fields, chunk.bytes.data() + r * kRecordBytes, kRecordBytes);
+      if (const std::string fault = Judge(fields, &line); !fault.empty()) {
+        const uint64_t number = chunk.first_line + r;
+        bad->push_back(
+            {number, fmt::format("{}: record {}: {}; is this a file of Criteo's 160-byte "
+                                 "records?",
+                                 chunk.file_name, number, fault)});
+        continue;
+      }
+      filler.Add(line);
+    }
+    filler.Finish();
+    return OkStatus();
+  }
+
+ private:
+  static constexpr size_t kRecordBytes = kCriteoFields * sizeof(int32_t);
+
+  // What is wrong with the record, or "".
+  std::string Judge(const int32_t* fields, CriteoLine* line) const {
+    if (fields[0] != 0 && fields[0] != 1) {
+      return fmt::format("{} is {}, expected 0 or 1", FieldName(0), fields[0]);
+    }
+    line->label = static_cast<uint8_t>(fields[0]);
+    std::copy_n(fields + 1, kCriteoDense, line->integers.begin());
+    for (size_t i = 0; i < kTables; ++i) {
+      const int32_t id = fields[1 + kCriteoDense + i];
+      const CategoricalColumn& column = schema_.categorical[i];
+      const uint64_t end = column.max_ind_range > 0 ? INT32_MAX : column.rows;
+      if (id < 0 || (end > 0 && static_cast<uint64_t>(id) >= end)) {
+        return fmt::format("{} is {}, and its table has {} rows", FieldName(1 + kCriteoDense + i),
+                           id, column.rows);
+      }
+      line->tokens[i] = static_cast<uint32_t>(id);
+    }
+    return "";
+  }
+
+  const Schema schema_;
+  const std::vector<bool> leaves_empty_;
+};
+
 Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options) {
   const std::vector<DeclaredOption> flags = {kIdMapping, kMaxIndRange};
   RETURN_IF_ERROR(CheckDeclared("criteo data", flags, OnlyDeclared(flags, options.flags)));
@@ -355,6 +418,13 @@ Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options)
   return std::unique_ptr<TextFormat>(std::make_unique<CriteoFormat>(options, std::move(schema)));
 }
 
+Result<std::unique_ptr<TextFormat>> OpenCriteoBinary(const TextFormatOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<TextFormat> text, OpenCriteo(options));
+  Schema schema = text->schema();
+  schema.format = "criteo_binary";
+  return std::unique_ptr<TextFormat>(std::make_unique<CriteoBinaryFormat>(std::move(schema)));
+}
+
 bool LooksLikeCriteo(const std::string&, std::string_view line) {
   CriteoLine parsed;
   return !ParseCriteoLine(line, true, &parsed);
@@ -364,6 +434,8 @@ REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate},
                                   {.looks_so = &LooksLikeCriteo}) &&
                 AddTextDataset("criteo", {.options = {kSubSampleRate},
                                           .flags = {kDataSet, kIdMapping, kMaxIndRange}}));
+REGISTER_MEMBER(TextFormats().Add("criteo_binary", OpenCriteoBinary) &&
+                AddTextDataset("criteo_binary", {.flags = {kDataSet, kIdMapping, kMaxIndRange}}));
 
 }  // namespace
 }  // namespace rowhouse

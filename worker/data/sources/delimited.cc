@@ -24,7 +24,7 @@ class DelimitedFormat final : public TextFormat {
       : schema_(std::move(schema)), needs_label_(needs_label) {}
 
   const Schema& schema() const override { return schema_; }
-  bool has_quotes() const override { return schema_.has_quotes; }
+  RecordForm records() const override { return {.has_quotes = schema_.has_quotes}; }
 
   // The columns of a file, by its first record.
   Result<SampleFields> FieldsOf(const std::string& file, std::string_view first_record) const {
@@ -130,7 +130,7 @@ Result<std::unique_ptr<TextFormat>> OpenDelimited(const TextFormatOptions& optio
   RETURN_IF_ERROR(CheckDelimited(options.schema));
   auto format = std::make_unique<DelimitedFormat>(options.schema, options.needs_label);
   for (const std::string& file : options.files) {
-    ASSIGN_OR_RETURN(const std::string first, FirstRecordOf(file, options.schema.has_quotes));
+    ASSIGN_OR_RETURN(const std::string first, FirstRecordOf(file, {.has_quotes = options.schema.has_quotes}));
     if (!first.empty()) RETURN_IF_ERROR(format->FieldsOf(file, first).status());
   }
   return std::unique_ptr<TextFormat>(std::move(format));

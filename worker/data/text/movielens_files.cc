@@ -52,7 +52,7 @@ std::string Beside(const std::string& ratings, const std::string& name,
 // Calls visit(fields, where) for each record.
 Status ForEachRecord(const std::string& file, char separator, bool has_quotes, bool has_header,
                      const std::function<Status(const Fields&, const std::string&)>& visit) {
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open({file}, has_quotes));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open({file}, {.has_quotes = has_quotes}));
   TextChunk chunk;
   Fields fields;
   for (;;) {
@@ -143,7 +143,7 @@ std::vector<std::string> MovieOf100K(const Fields& fields) {
 // Where the columns of a RecBole file are, by their names before ":".
 Result<std::vector<size_t>> ColumnsOf(const std::string& file,
                                       const std::vector<std::string>& wanted) {
-  ASSIGN_OR_RETURN(const std::string header, FirstRecordOf(file, false));
+  ASSIGN_OR_RETURN(const std::string header, FirstRecordOf(file, {}));
   RecordScanner scanner(header, '\t', false);
   Fields fields;
   scanner.Next(&fields);

@@ -172,13 +172,15 @@ bool IsEmptyLineBefore(const std::string& text, size_t end) {
   return begin == 0 || text[begin - 1] == '\n';
 }
 
-uint64_t CountLines(std::string_view text) {
+uint64_t CountRecords(std::string_view text, const RecordForm& form) {
+  if (form.bytes > 0) return text.size() / form.bytes;
   return static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// CheckIsText on a regular file; returns its bytes on disk.
-Result<uint64_t> LookAtFile(const std::string& file) {
+// CheckIsText on a regular file of text; returns its bytes on disk.
+Result<uint64_t> LookAtFile(const std::string& file, const RecordForm& form) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(file));
+  if (form.bytes > 0) return stream->bytes_total();
   std::string head(kFirstLookBytes, '\0');
   ASSIGN_OR_RETURN(const size_t got, stream->Read(head.data(), head.size()));
   head.resize(got);
@@ -191,11 +193,12 @@ Result<uint64_t> LookAtFile(const std::string& file) {
 }
 
 // The first record of `text` without its line end.
-std::string_view FirstRecord(std::string_view text, bool has_quotes) {
+std::string_view FirstRecord(std::string_view text, const RecordForm& form) {
+  if (form.bytes > 0) return text.substr(0, form.bytes);
   bool is_in_quotes = false;
   size_t end = 0;
   for (; end < text.size(); ++end) {
-    if (has_quotes && text[end] == '"') is_in_quotes = !is_in_quotes;
+    if (form.has_quotes && text[end] == '"') is_in_quotes = !is_in_quotes;
     if (text[end] == '\n' && !is_in_quotes) break;
   }
   if (end > 0 && text[end - 1] == '\r') --end;
@@ -227,28 +230,28 @@ Result<std::vector<std::string>> ExpandFiles(const std::string& list) {
   return files;
 }
 
-Result<std::string> FirstRecordOf(const std::string& file, bool has_quotes) {
+Result<std::string> FirstRecordOf(const std::string& file, const RecordForm& form) {
   if (IsPipe(file)) return std::string();
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open({file}, has_quotes, kFirstLookBytes));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open({file}, form, kFirstLookBytes));
   TextChunk chunk;
   ASSIGN_OR_RETURN(const bool is_there, chunks.Next(&chunk));
   return is_there ? *chunk.first_record : std::string();
 }
 
-TextChunks::TextChunks(std::vector<std::string> files, bool has_quotes, size_t chunk_bytes)
-    : files_(std::move(files)), has_quotes_(has_quotes), chunk_bytes_(chunk_bytes) {
+TextChunks::TextChunks(std::vector<std::string> files, const RecordForm& form, size_t chunk_bytes)
+    : files_(std::move(files)), form_(form), chunk_bytes_(chunk_bytes) {
   CHECK_GT(chunk_bytes_, 0u);
 }
 
-Result<TextChunks> TextChunks::Open(std::vector<std::string> files, bool has_quotes,
+Result<TextChunks> TextChunks::Open(std::vector<std::string> files, const RecordForm& form,
                                     size_t chunk_bytes) {
-  TextChunks chunks(std::move(files), has_quotes, chunk_bytes);
+  TextChunks chunks(std::move(files), form, chunk_bytes);
   for (const std::string& file : chunks.files_) {
     if (IsPipe(file)) {
       chunks.can_be_read_again_ = false;  // Looking at it would lose bytes.
       continue;
     }
-    ASSIGN_OR_RETURN(const uint64_t bytes, LookAtFile(file));
+    ASSIGN_OR_RETURN(const uint64_t bytes, LookAtFile(file, form));
     chunks.bytes_total_ += bytes;
   }
   if (!chunks.can_be_read_again_) chunks.bytes_total_ = 0;
@@ -266,6 +269,7 @@ Status TextChunks::OpenNextFile() {
   at_end_ = false;
   line_ = 1;
   first_record_ = nullptr;
+  if (form_.bytes > 0) return OkStatus();
   std::string head;
   RETURN_IF_ERROR(Fill(&head, kFirstLookBytes));
   RETURN_IF_ERROR(CheckIsText(head, files_[next_file_ - 1]));
@@ -291,11 +295,12 @@ Status TextChunks::Fill(std::string* buffer, size_t size) {
 }
 
 size_t TextChunks::CutOf(const std::string& buffer) const {
+  if (form_.bytes > 0) return buffer.size() - buffer.size() % form_.bytes;
   bool is_in_quotes =
-      has_quotes_ && std::count(buffer.begin(), buffer.end(), '"') % 2 != 0;  // at `end`
+      form_.has_quotes && std::count(buffer.begin(), buffer.end(), '"') % 2 != 0;  // at `end`
   for (size_t end = buffer.size(); end > 0; --end) {
     const char last = buffer[end - 1];
-    if (last == '"' && has_quotes_) is_in_quotes = !is_in_quotes;
+    if (last == '"' && form_.has_quotes) is_in_quotes = !is_in_quotes;
     if (last == '\n' && !is_in_quotes && !IsEmptyLineBefore(buffer, end)) return end;
   }
   return 0;
@@ -311,14 +316,14 @@ void TextChunks::Take(size_t cut, TextChunk* chunk) {
   chunk->lines_before = lines_before_;
   chunk->is_first_of_file = first_record_ == nullptr;
   if (chunk->is_first_of_file) {
-    first_record_ = std::make_shared<const std::string>(FirstRecord(chunk->bytes, has_quotes_));
+    first_record_ = std::make_shared<const std::string>(FirstRecord(chunk->bytes, form_));
   }
   chunk->first_record = first_record_;
-  line_ += CountLines(chunk->bytes);
+  line_ += CountRecords(chunk->bytes, form_);
 }
 
 Status TextChunks::RecordTooLong(const std::string& buffer) const {
-  const bool is_quoted = has_quotes_ &&
+  const bool is_quoted = form_.has_quotes &&
                          std::string_view(buffer).find_first_of("\"\n") != std::string_view::npos &&
                          buffer.find('\n') < kMaxRecordBytes;
   return UsageError("{}:{}: the line is longer than {} bytes; {}", files_[next_file_ - 1], line_,
@@ -349,13 +354,18 @@ Result<bool> TextChunks::Next(TextChunk* chunk) {
     }
     // The end of the file: all that is left is one chunk, without empty lines at its end.
     std::string& bytes = chunk->bytes;
-    while (bytes.ends_with('\n') && IsEmptyLineBefore(bytes, bytes.size())) {
+    if (form_.bytes > 0 && bytes.size() % form_.bytes != 0) {
+      return UsageError("\"{}\" ends within record {}: {} of its {} bytes are there",
+                        files_[next_file_ - 1], line_ + bytes.size() / form_.bytes,
+                        bytes.size() % form_.bytes, form_.bytes);
+    }
+    while (form_.bytes == 0 && bytes.ends_with('\n') && IsEmptyLineBefore(bytes, bytes.size())) {
       bytes.pop_back();
       if (bytes.ends_with('\r')) bytes.pop_back();
     }
     const bool is_chunk = !bytes.empty();
     if (is_chunk) Take(bytes.size(), chunk);
-    const bool lacks_end = is_chunk && !bytes.ends_with('\n');
+    const bool lacks_end = form_.bytes == 0 && is_chunk && !bytes.ends_with('\n');
     lines_before_ += line_ - 1 + (lacks_end ? 1 : 0);
     digests_.push_back(stream_->digest());
     closed_bytes_ += stream_->bytes_done();

@@ -1,10 +1,11 @@
 // TextChunks: text files, one after the other, as chunks of whole records, so that several threads
 // can parse what one thread reads.
 //
-// A record ends at a line end (LF; a CR before it belongs to the end), with has_quotes only where
-// the number of double quotes before it is even. The last record of a file needs no end. Empty
-// lines at the end of a file are left out, as is a byte order mark at its beginning; other empty
-// lines are part of the chunk. Where chunks end depends on the bytes and on chunk_bytes only.
+// A record of text ends at a line end (LF; a CR before it belongs to the end), with has_quotes only
+// where the number of double quotes before it is even. The last record of a file needs no end.
+// Empty lines at the end of a file are left out, as is a byte order mark at its beginning; other
+// empty lines are part of the chunk. Records of a fixed size are whatever bytes they are. Where
+// chunks end depends on the bytes and on chunk_bytes only.
 //
 // Threads: one thread.
 #pragma once
@@ -30,7 +31,7 @@ Result<std::vector<std::string>> ExpandFiles(const std::string& list);
 
 // The first record of a file, without its line end; "" for an empty file, and for a pipe, which is
 // not read. kUsage as TextChunks::Open and Next.
-Result<std::string> FirstRecordOf(const std::string& file, bool has_quotes);
+Result<std::string> FirstRecordOf(const std::string& file, const RecordForm& form);
 
 constexpr size_t kFirstLookBytes = 4096;  // that tell whether a file is text
 
@@ -45,12 +46,13 @@ class TextChunks {
   static constexpr size_t kDefaultChunkBytes = size_t{1} << 22;
 
   // Looks at the beginning of each file. kUsage, naming the file and the reason, if one cannot be
-  // opened or does not look like text (CheckIsText).
-  static Result<TextChunks> Open(std::vector<std::string> files, bool has_quotes,
+  // opened or, where records are lines, does not look like text (CheckIsText).
+  static Result<TextChunks> Open(std::vector<std::string> files, const RecordForm& form,
                                  size_t chunk_bytes = kDefaultChunkBytes);
 
   // The next chunk, of about chunk_bytes, in *chunk; false at the end of the last file. kUsage for
-  // a record longer than kMaxRecordBytes, and as ByteStream::Read.
+  // a record longer than kMaxRecordBytes, for a file that ends within a record of a fixed size, and
+  // as ByteStream::Read.
   Result<bool> Next(TextChunk* chunk);
 
   // Passes over chunks until the next one is `number`: the same position as after so many calls of
@@ -71,7 +73,7 @@ class TextChunks {
   uint64_t text_bytes() const { return text_bytes_; }
 
  private:
-  TextChunks(std::vector<std::string> files, bool has_quotes, size_t chunk_bytes);
+  TextChunks(std::vector<std::string> files, const RecordForm& form, size_t chunk_bytes);
   Status OpenNextFile();
   // Appends the rest of the last call and bytes of the file to *buffer, until it has `size`.
   Status Fill(std::string* buffer, size_t size);
@@ -82,7 +84,7 @@ class TextChunks {
   Status RecordTooLong(const std::string& buffer) const;
 
   std::vector<std::string> files_;
-  bool has_quotes_;
+  RecordForm form_;
   size_t chunk_bytes_;
   uint64_t bytes_total_ = 0;
   bool can_be_read_again_ = true;

@@ -21,13 +21,21 @@
 
 namespace rowhouse {
 
+// Where records end: at a line end, with has_quotes not within double quotes; or, above 0, after so
+// many bytes, of files that are no text.
+struct RecordForm {
+  bool has_quotes = false;
+  size_t bytes = 0;
+};
+
 // Whole records of one file. The first chunk of a file has its header, if it has one.
 struct TextChunk {
-  uint64_t number = 0;        // 0, 1, 2, ... over all files
-  size_t file = 0;            // number of the file
-  std::string file_name;      // for messages
-  uint64_t first_line = 1;    // line number of the first record, in its file
-  uint64_t lines_before = 0;  // lines of the files before this one
+  uint64_t number = 0;    // 0, 1, 2, ... over all files
+  size_t file = 0;        // number of the file
+  std::string file_name;  // for messages
+  // Lines, or records of a fixed size:
+  uint64_t first_line = 1;    // number of the first record, in its file
+  uint64_t lines_before = 0;  // of the files before this one
   bool is_first_of_file = false;
   // The first record of the file, without its line end: its header, if it has one.
   std::shared_ptr<const std::string> first_record;
@@ -68,8 +76,7 @@ class TextFormat {
   // "": nothing.
   virtual std::string side_digest() const { return ""; }
 
-  // Whether a line end within quotes does not end a record.
-  virtual bool has_quotes() const { return false; }
+  virtual RecordForm records() const { return {}; }
 
   // Whether Parse leaves out good lines, as a line is one record. Days of data
   // (worker/data/blocks/sample_order.h) are then cut by lines.
