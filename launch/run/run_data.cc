@@ -344,6 +344,10 @@ Status CheckMapping(const Settings& settings, const Preprocessing* model, Datase
         model_dir, settings.data.file);
   }
   if (of_data != nullptr && of_data->digest() == model->digest()) return OkStatus();
+  if (of_data != nullptr && settings.data.grow_dictionaries) {
+    ASSIGN_OR_RETURN(const bool has_grown, Extends(*of_data, *model));
+    if (has_grown) return OkStatus();
+  }
   return UsageError(
       "--load: --data={} were not mapped as the data of the model in {} were (preprocessing {}, "
       "the "

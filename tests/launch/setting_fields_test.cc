@@ -36,6 +36,7 @@ const std::map<std::string, std::string> kOthers = {
     {"test_data", "dir/test.tsv"},
     {"data_cache", "some/cache"},
     {"max_bad_lines", "3"},
+    {"grow_dictionaries", "true"},
     {"id_mapping", "dictionary"},
     {"max_ind_range", "100"},
     {"data_randomize", "none"},
@@ -158,7 +159,7 @@ TEST(SettingFields, EveryValueThatIsPrintedReadsBack) {
 
 TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
   const std::set<std::string> without_effect = {
-      "data_set", "test_data", "data_cache", "max_bad_lines",
+      "data_set", "test_data", "data_cache", "max_bad_lines", "grow_dictionaries",
       // Alone they ask for nothing; kinds of tables do.
       "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "tests/testing/process.h"
 
@@ -120,6 +121,54 @@ TEST_F(OwnData, ThePreprocessingIsOfTheFirstDayAndLinkedBySaves) {
   EXPECT_TRUE(files.rbegin()->first.starts_with("data-vocabulary_0-"));
   ASSERT_TRAINED(TrainIn("model", 1, {Data("day2.csv"), "--load"}));
   EXPECT_EQ(DataFilesOf("model"), files);
+}
+
+// Day 2 has users u10 to u39: of the ten new ones nine find a free row.
+TEST_F(OwnData, DictionariesGrowByTomorrowsTokens) {
+  const Flags day2 = {Data("day2.csv"), "--load", "--grow_dictionaries"};
+  const auto id_of = [&](const std::string& model, const std::string& user) {
+    const ProcessResult inspected =
+        RunCommand({.arguments = {ROWHOUSE_BINARY, "ckpt", "inspect", "user", user, "--json",
+                                  "--model_dir=" + dir_ / model}});
+    EXPECT_EQ(inspected.exit_code, 0) << inspected.Describe();
+    return nlohmann::json::parse(inspected.out, nullptr, false).at("id").get<uint64_t>();
+  };
+  ASSERT_TRAINED(TrainIn("whole", 1, {Data("day1.csv")}));
+  const auto before = DataFilesOf("whole");
+  const uint64_t old_id = id_of("whole", "u12");
+  const TrainResult whole = TrainIn("whole", 1, day2);
+  ASSERT_TRAINED(whole);
+  EXPECT_THAT(whole.out, HasSubstr("the dictionary of column \"user\" grew from 30 to 39 tokens; "
+                                   "its table of 40 rows has none for 1 more"));
+  EXPECT_NE(DataFilesOf("whole"), before);
+  EXPECT_EQ(id_of("whole", "u12"), old_id);
+  std::set<uint64_t> rows_of_new;
+  for (int user = 30; user < 40; ++user)
+    rows_of_new.insert(id_of("whole", fmt::format("u{}", user)));
+  EXPECT_EQ(rows_of_new.size(), 10u);
+  EXPECT_EQ(*rows_of_new.begin(), 0u);  // the row of rare tokens
+  EXPECT_EQ(*rows_of_new.rbegin(), 39u);
+
+  // The same in parts, on other shards; a save has the dictionary that it was trained with.
+  ASSERT_TRAINED(TrainIn("parts", 1, {Data("day1.csv")}));
+  ASSERT_TRAINED(
+      TrainIn("parts", 1, day2 + Flags{"--stop_after_steps=4", "--strategy=table_wise"}));
+  EXPECT_EQ(DataFilesOf("parts"), DataFilesOf("whole"));
+  const TrainResult rest = TrainIn("parts", 1, {Data("day2.csv"), "--load"});
+  ASSERT_TRAINED(rest);
+  EXPECT_EQ(rest.digest, whole.digest);
+  EXPECT_EQ(DataFilesOf("parts"), DataFilesOf("whole"));
+
+  // Converted data, too, and only where it is asked for.
+  ASSERT_TRAINED(TrainIn("model", 1, {Data("day1.csv")}));
+  const ProcessResult converted = Convert({dir_ / "day2.csv", "--out=" + dir_ / "day2",
+                                           "--model_dir=" + dir_ / "model", "--grow_dictionaries"});
+  ASSERT_EQ(converted.exit_code, 0) << converted.Describe();
+  const TrainResult refused = TrainIn("model", 1, {Data("day2"), "--load"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+  const TrainResult taken = TrainIn("model", 1, {Data("day2"), "--load", "--grow_dictionaries"});
+  ASSERT_TRAINED(taken);
+  EXPECT_EQ(taken.digest, whole.digest);
 }
 
 // The text, its binary form and its compressed form have the same content.

@@ -46,6 +46,7 @@ struct DatasetOptions {
   Schema schema;                    // of text; format "": the source has one of its own
   // Of a model that is gone on from or scores; null: it is made from the data.
   std::shared_ptr<const Preprocessing> preprocessing;
+  bool grow_dictionaries = false;  // `preprocessing` takes new tokens (ConversionOptions)
   std::string prepared;  // the data directory that PrepareText made of `file`; "": none yet
   // The data directory that PrepareText made of test_file, or test_file itself if it is one.
   std::string prepared_test;

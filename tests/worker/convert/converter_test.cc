@@ -288,6 +288,60 @@ TEST(Converter, MapsDataOfTomorrowAsThoseOfYesterday) {
   EXPECT_THAT(refused.message(), HasSubstr("other columns"));
 }
 
+TEST(Converter, DictionariesGrowByFirstAppearanceAsFarAsTheTableHasRows) {
+  TempDir directory;
+  WriteText(directory / "day1", "1;10;;anna;a:1|a:1\n0;30;;bert;b:1\n");
+  WriteText(directory / "day2",
+            "1;40;;carl;new:1|b:1\n0;;;bert;new:1|b:1\n0;;;dora;once:1\n0;;;emil;\n");
+  Schema schema = SimpleSchema();
+  schema.categorical[0].rows = 1 + 4;  // a row for missing ones, anna, bert, and two more
+  schema.categorical[1].rows = 1000;
+  ConversionOptions options = SmallOptions({directory / "day1"}, directory / "1");
+  ASSERT_OK(Convert(SimpleFormat(schema), options));
+  const auto old = Preprocessing::Open(directory / "1").value();
+  EXPECT_TRUE(Extends(*old, *old).value());
+
+  options.files = {directory / "day2"};
+  options.preprocessing = old;
+  options.grows_dictionaries = true;
+  std::map<std::string, std::string> bytes;
+  for (const uint32_t threads : {1u, 3u}) {
+    options.out = directory / fmt::format("2_{}", threads);
+    options.threads = threads;
+    options.memory_bytes = 1 << 20;
+    const auto summary = Convert(SimpleFormat(schema), options);
+    ASSERT_OK(summary);
+    ASSERT_EQ(summary.value().warnings.size(), 2u);
+    EXPECT_THAT(summary.value().warnings[0],
+                HasSubstr("column \"user\" grew from 2 to 4 tokens; its table of 5 rows has "
+                          "none for 1 more"));
+    if (!bytes.empty()) EXPECT_EQ(BytesOf(options.out), bytes);
+    bytes = BytesOf(options.out);
+  }
+  const auto grown = Preprocessing::Open(options.out).value();
+  for (const char* token : {"anna", "bert"}) {
+    EXPECT_EQ(grown->IdOf(0, token).value(), old->IdOf(0, token).value());
+  }
+  EXPECT_EQ(grown->IdOf(0, "carl").value(), 3u);
+  EXPECT_EQ(grown->IdOf(0, "dora").value(), 4u);
+  EXPECT_EQ(grown->IdOf(0, "emil").status().code(), StatusCode::kNotFound);
+  // Column 1 has min_count 2, of these data: b came once before and is counted anew.
+  EXPECT_EQ(grown->IdOf(1, "a").value(), old->IdOf(1, "a").value());
+  EXPECT_EQ(old->IdOf(1, "b").value(), 0u);
+  EXPECT_EQ(grown->IdOf(1, "new").value(), 2u);
+  EXPECT_EQ(grown->IdOf(1, "b").value(), 3u);
+  EXPECT_EQ(grown->IdOf(1, "once").value(), 0u);
+  EXPECT_EQ(grown->statistics(), old->statistics());
+  EXPECT_TRUE(Extends(*grown, *old).value());
+  EXPECT_FALSE(Extends(*old, *grown).value());
+
+  // From data that has nothing new it stays, bit for bit.
+  options.preprocessing = grown;
+  options.out = directory / "3";
+  ASSERT_OK(Convert(SimpleFormat(schema), options));
+  EXPECT_EQ(Preprocessing::Open(options.out).value()->digest(), grown->digest());
+}
+
 TEST(Converter, ADictionaryThatIsLargerThanItsTable) {
   TempDir directory;
   WriteText(directory / "text", SimpleText(1000, 4));

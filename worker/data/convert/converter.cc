@@ -43,6 +43,7 @@ Result<ordered_json> IdentityOf(const TextFormat& format, const ConversionOption
   if (const std::string side = format.side_digest(); !side.empty()) identity["side_files"] = side;
   identity["schema"] = ToJson(format.schema());
   identity["preprocessing"] = options.preprocessing ? options.preprocessing->digest() : "";
+  if (options.grows_dictionaries) identity["grows_dictionaries"] = true;
   identity["takes_bad_ids"] = options.takes_bad_ids;
   identity["other_settings"] = options.other_settings;
   identity["block_samples"] = options.block_samples;
@@ -90,7 +91,7 @@ Result<std::shared_ptr<const Preprocessing>> FirstPass(const TextFormat& format,
                                                        std::vector<std::string>* warnings) {
   state.RemoveSpills();
   if (Preprocessing::IsIn(state.directory())) return Preprocessing::Open(state.directory());
-  if (options.preprocessing != nullptr) {
+  if (options.preprocessing != nullptr && !HasFirstPass(format, options)) {
     RETURN_IF_ERROR(LinkPreprocessing(*options.preprocessing, state.directory()));
   } else {
     ASSIGN_OR_RETURN(*counted,

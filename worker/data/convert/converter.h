@@ -71,6 +71,9 @@ struct ConversionOptions {
   uint64_t max_bad_lines = 0;                 // that are left out; one more is an error
   // Of a model, or of other data; null: it is made from the data.
   std::shared_ptr<const Preprocessing> preprocessing = nullptr;
+  // Tokens that its dictionaries lack, and that occur at least min_count times in these data, get
+  // the next numbers, by first appearance, as long as the table has rows; the rest of it stays.
+  bool grows_dictionaries = false;
   // Of each categorical column: its table takes ids beyond its rows. Empty: none does.
   std::vector<bool> takes_bad_ids = {};
   // What decides the samples besides the format's schema, for messages and to tell whether a

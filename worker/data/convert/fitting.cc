@@ -58,9 +58,10 @@ class Fitting {
 
  private:
   struct Dictionary {
-    size_t column = 0;    // among the categorical ones
-    uint64_t tokens = 0;  // that occur often enough
-    uint64_t kept = 0;    // of these
+    size_t column = 0;                // among the categorical ones
+    const Vocabulary* old = nullptr;  // that it goes on from; null: none
+    uint64_t tokens = 0;              // of the old one, and that occur often enough
+    uint64_t kept = 0;                // of these
   };
 
   // `part`: of `parts` that are made at the same time.
@@ -73,6 +74,7 @@ class Fitting {
   }
 
   Schema schema_;
+  const std::shared_ptr<const Preprocessing> old_;  // that is gone on from; null: none
   const std::vector<bool> takes_bad_ids_;
   const std::string source_;  // how messages name the data
   const std::string directory_;
@@ -84,14 +86,17 @@ class Fitting {
 
 Fitting::Fitting(const Schema& schema, const ConversionOptions& options, uint32_t threads,
                  std::string directory)
-    : schema_(schema),
+    : schema_(options.preprocessing != nullptr ? options.preprocessing->schema() : schema),
+      old_(options.preprocessing),
       takes_bad_ids_(options.takes_bad_ids),
       source_(options.files.front()),
       directory_(std::move(directory)),
       memory_bytes_(options.memory_bytes / 2),
       moments_(schema.dense.size()) {
-  for (size_t column = 0; column < schema.categorical.size(); ++column) {
-    if (schema.categorical[column].ids == "dictionary") dictionaries_.push_back({.column = column});
+  for (size_t column = 0; column < schema_.categorical.size(); ++column) {
+    if (schema_.categorical[column].ids != "dictionary") continue;
+    dictionaries_.push_back(
+        {.column = column, .old = old_ == nullptr ? nullptr : old_->vocabulary(column)});
   }
   for (uint32_t thread = 0; thread < threads; ++thread) {
     counts_.push_back(std::make_unique<TokenCounts>(dictionaries_.size(),
@@ -144,26 +149,34 @@ Status Fitting::WriteVocabulary(size_t dictionary, uint64_t parts) {
   ExternalSort<Appearance, AppearsEarlier> by_appearance(
       fmt::format("{}/spill-first-{}", directory_, dictionary), memory);
   RETURN_IF_ERROR(TokenCounts::ForEachToken(counts_, dictionary, [&](const TokenCount& token) {
-    return token.count < column.min_count ? OkStatus()
-                                          : by_appearance.Add({token.first, token.key});
+    if (token.count < column.min_count) return OkStatus();
+    uint64_t number = Vocabulary::kNone;
+    if (made.old != nullptr) made.old->FindAll({&token.key, 1}, {&number, 1});
+    return number == Vocabulary::kNone ? by_appearance.Add({token.first, token.key}) : OkStatus();
   }));
-  made.tokens = by_appearance.size();
+  const uint64_t old_tokens = made.old == nullptr ? 0 : made.old->size();
+  made.tokens = old_tokens + by_appearance.size();
 
   uint64_t kept = made.tokens;
-  if (column.rare_row && column.rows > 0 && !TakesBadIds(made.column)) {
+  if ((column.rare_row || made.old != nullptr) && column.rows > 0 && !TakesBadIds(made.column)) {
     kept = std::min(kept, column.rows - std::min(column.rows, KeptRows(column)));
   }
-  made.kept = kept;
+  made.kept = std::max(kept, old_tokens);
   ExternalSort<NumberedKey, ComesEarlierInFile> by_key(
       fmt::format("{}/spill-sorted-{}", directory_, dictionary), memory);
-  uint64_t number = 0;
+  if (made.old != nullptr) {
+    RETURN_IF_ERROR(made.old->ForEach([&](uint64_t key, uint64_t number) {
+      return by_key.Add({key, number});
+    }));
+  }
+  uint64_t number = old_tokens;
   RETURN_IF_ERROR(by_appearance.ForEach([&](const Appearance& token) {
     const uint64_t own = number++;
-    return own < kept ? by_key.Add({token.key, own}) : OkStatus();
+    return own < made.kept ? by_key.Add({token.key, own}) : OkStatus();
   }));
 
   ASSIGN_OR_RETURN(const std::unique_ptr<VocabularyWriter> writer,
-                   VocabularyWriter::Open(path, kept));
+                   VocabularyWriter::Open(path, made.kept));
   RETURN_IF_ERROR(by_key.ForEach(
       [&](const NumberedKey& token) { return writer->Add(token.key, token.number); }));
   return writer->Finish();
@@ -195,7 +208,7 @@ Status Fitting::CheckRows() const {
   }
   for (const Dictionary& dictionary : dictionaries_) {
     const CategoricalColumn& column = schema_.categorical[dictionary.column];
-    if (column.rare_row || TakesBadIds(dictionary.column) ||
+    if (column.rare_row || dictionary.old != nullptr || TakesBadIds(dictionary.column) ||
         needed[dictionary.column] <= column.rows) {
       continue;
     }
@@ -214,7 +227,18 @@ std::vector<std::string> Fitting::Warnings() const {
   std::vector<std::string> warnings;
   for (const Dictionary& dictionary : dictionaries_) {
     const CategoricalColumn& column = schema_.categorical[dictionary.column];
-    if (dictionary.kept == dictionary.tokens) continue;
+    if (dictionary.old != nullptr && dictionary.tokens > dictionary.old->size()) {
+      warnings.push_back(fmt::format(
+          "{}: the dictionary of column \"{}\" {}", source_, column.name,
+          dictionary.kept > dictionary.old->size()
+              ? fmt::format("grew from {} to {} tokens", dictionary.old->size(), dictionary.kept)
+              : "stays"));
+      if (dictionary.kept < dictionary.tokens) {
+        warnings.back() += fmt::format("; its table of {} rows has none for {} more", column.rows,
+                                       dictionary.tokens - dictionary.kept);
+      }
+    }
+    if (dictionary.kept == dictionary.tokens || dictionary.old != nullptr) continue;
     warnings.push_back(fmt::format(
         "{}: the table of column \"{}\" has {} rows, and its dictionary needs {}: {} of {} tokens, "
         "those that appear last, share the row of rare ones; give the table {} rows, or the column "
@@ -234,6 +258,7 @@ Status Fitting::Finish() {
     if (rows == 0) rows = RowsNeeded(dictionary);
   }
   RETURN_IF_ERROR(CheckRows());
+  if (old_ != nullptr) return WritePreprocessing(directory_, schema_, old_->statistics());
   std::vector<DenseStatistics> statistics;
   for (const Moments& moments : moments_) {
     statistics.push_back({moments.mean, moments.deviation()});
@@ -280,9 +305,11 @@ Result<std::vector<std::string>> CountChunks(const TextFormat& format,
 
 bool HasFirstPass(const TextFormat& format, const ConversionOptions& options) {
   const Schema& schema = format.schema();
-  return options.preprocessing == nullptr &&
-         (std::ranges::count(schema.categorical, "dictionary", &CategoricalColumn::ids) > 0 ||
-          std::ranges::count(schema.dense, "standardise", &DenseColumn::transform) > 0);
+  const bool has_dictionary =
+      std::ranges::count(schema.categorical, "dictionary", &CategoricalColumn::ids) > 0;
+  if (options.preprocessing != nullptr) return options.grows_dictionaries && has_dictionary;
+  return has_dictionary ||
+         std::ranges::count(schema.dense, "standardise", &DenseColumn::transform) > 0;
 }
 
 Result<std::vector<std::string>> MakePreprocessing(const TextFormat& format,

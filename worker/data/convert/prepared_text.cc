@@ -104,6 +104,7 @@ Result<std::string> NameInCache(const std::string& source, const DatasetOptions&
       fmt::join(options.table_rows, ","), fmt::join(options.table_names, ","),
       fmt::join(options.takes_bad_ids, ","), options.max_bad_lines,
       options.preprocessing == nullptr ? "none" : options.preprocessing->digest());
+  if (options.grow_dictionaries) text += " grows";
   OptionValues values = OnlyDeclared(DeclarationOfDataset(source).flags, options.flags);
   values.insert(options.own.begin(), options.own.end());
   for (const auto& [name, value] : values) text += fmt::format(" {}={}", name, value);
@@ -165,6 +166,7 @@ Result<TextConversion> MakeTextConversion(const std::string& source, const Datas
   made.out = directory;
   made.max_bad_lines = options.max_bad_lines;
   made.preprocessing = options.preprocessing;
+  made.grows_dictionaries = options.grow_dictionaries && options.preprocessing != nullptr;
   made.takes_bad_ids = options.takes_bad_ids;
   made.other_settings = source;
   if (!options.own.empty()) made.other_settings += fmt::format(" seed={}", options.seed);
@@ -292,7 +294,10 @@ Status PreparedText::Prepare(const std::string& source, const DatasetOptions& op
   DatasetOptions of_test = options;
   of_test.file = options.test_file;
   of_test.test_file.clear();
-  if (of_test.preprocessing == nullptr && Preprocessing::IsIn(directory_)) {
+  // The test samples choose no tokens.
+  of_test.grow_dictionaries = false;
+  if ((of_test.preprocessing == nullptr || options.grow_dictionaries) &&
+      Preprocessing::IsIn(directory_)) {
     ASSIGN_OR_RETURN(of_test.preprocessing, Preprocessing::Open(directory_));
   }
   test_directory_ = place_.path + "/test";

@@ -243,9 +243,10 @@ class PreprocessingOfFiles final : public Preprocessing {
   const Schema& schema() const override { return schema_; }
   std::string digest() const override { return digest_; }
   const std::vector<PreprocessingFile>& files() const override { return files_; }
+  const std::vector<DenseStatistics>& statistics() const override { return statistics_; }
+  const Vocabulary* vocabulary(size_t column) const override { return vocabularies_[column].get(); }
   uint64_t tokens(size_t column) const override {
-    const auto& vocabulary = vocabularies_[column];
-    return vocabulary == nullptr ? 0 : vocabulary->size();
+    return vocabulary(column) == nullptr ? 0 : vocabulary(column)->size();
   }
   uint64_t id_bound(size_t column) const override {
     const CategoricalColumn& described = schema_.categorical[column];
@@ -334,6 +335,7 @@ class PreprocessingOfFiles final : public Preprocessing {
         }
         statistics = {described["mean"].get<double>(), described["deviation"].get<double>()};
       }
+      statistics_.push_back(statistics);
       ASSIGN_OR_RETURN(DenseMapping mapping, DenseMapping::Make(schema_.dense[column], statistics));
       dense_.push_back(mapping);
     }
@@ -366,12 +368,33 @@ class PreprocessingOfFiles final : public Preprocessing {
   Schema schema_;
   std::string digest_;
   std::vector<PreprocessingFile> files_;
+  std::vector<DenseStatistics> statistics_;  // of each dense column
   std::vector<DenseMapping> dense_;
   std::vector<CategoricalMapping> categorical_;
   std::vector<std::unique_ptr<const Vocabulary>> vocabularies_;  // null: no dictionary
 };
 
 }  // namespace
+
+Result<bool> Extends(const Preprocessing& later, const Preprocessing& earlier) {
+  if (later.digest() == earlier.digest()) return true;
+  if (later.schema() != earlier.schema() || later.statistics() != earlier.statistics())
+    return false;
+  for (size_t column = 0; column < earlier.schema().categorical.size(); ++column) {
+    const Vocabulary* const old = earlier.vocabulary(column);
+    if (old == nullptr) continue;
+    bool are_same = true;
+    RETURN_IF_ERROR(old->ForEach([&](uint64_t key, uint64_t number) {
+      uint64_t found = 0;
+      later.vocabulary(column)->FindAll({&key, 1}, {&found, 1});
+      are_same = are_same && found == number;
+      return OkStatus();
+    }));
+    RETURN_IF_ERROR(later.vocabulary(column)->CheckWhole());
+    if (!are_same) return false;
+  }
+  return true;
+}
 
 std::string VocabularyFileName(size_t column) { return fmt::format("vocabulary-{}.bin", column); }
 

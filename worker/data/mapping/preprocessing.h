@@ -18,6 +18,15 @@
 
 namespace rowhouse {
 
+class Vocabulary;
+
+// Of a standardised column: of the values that are there; those that are missing do not count.
+struct DenseStatistics {
+  double mean = 0.0;
+  double deviation = 0.0;  // of the population
+  bool operator==(const DenseStatistics&) const = default;
+};
+
 // One of the files that a preprocessing consists of.
 struct PreprocessingFile {
   std::string kind;  // "preprocessing", "vocabulary_3": as DatasetFile::kind
@@ -57,6 +66,10 @@ class Preprocessing {
   // and has no row for such tokens; kUsage if it is no token of the column's type.
   virtual Result<uint64_t> IdOf(size_t column, std::string_view token) const = 0;
 
+  // Of each dense column.
+  virtual const std::vector<DenseStatistics>& statistics() const = 0;
+  // The dictionary of a column; null for other columns.
+  virtual const Vocabulary* vocabulary(size_t column) const = 0;
   // Tokens in the dictionary of a column; 0 for other columns.
   virtual uint64_t tokens(size_t column) const = 0;
 
@@ -68,12 +81,9 @@ class Preprocessing {
   virtual void ReleasePages() const = 0;
 };
 
-// Of a standardised column: of the values that are there; those that are missing do not count.
-struct DenseStatistics {
-  double mean = 0.0;
-  double deviation = 0.0;  // of the population
-  bool operator==(const DenseStatistics&) const = default;
-};
+// Whether `later` maps every token that `earlier` has in a dictionary to the same id, and all else
+// alike: it is `earlier`, or has more tokens. Reads the dictionaries of both.
+Result<bool> Extends(const Preprocessing& later, const Preprocessing& earlier);
 
 // "vocabulary-3.bin".
 std::string VocabularyFileName(size_t column);

@@ -140,10 +140,14 @@ uint64_t Vocabulary::BucketAt(uint64_t index) const {
   return ReadWord(buckets_ + index * (is_wide_ ? 8 : 4), is_wide_);
 }
 
+uint64_t Vocabulary::NumberAt(uint64_t at) const {
+  return ReadWord(numbers_ + at * (is_wide_ ? 8 : 4), is_wide_);
+}
+
 // The number of `key` if it is at a position in [at, end), else kNone.
 uint64_t Vocabulary::FindFrom(uint64_t at, uint64_t end, uint64_t key) const {
   for (end = std::min(end, keys_count_); at < end; ++at) {
-    if (keys_[at] == key) return ReadWord(numbers_ + at * (is_wide_ ? 8 : 4), is_wide_);
+    if (keys_[at] == key) return NumberAt(at);
   }
   return kNone;
 }

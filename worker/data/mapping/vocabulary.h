@@ -40,6 +40,14 @@ class Vocabulary {
   // memory of the process. FindAll does it for many keys of a large file.
   void FindInOrder(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const;
 
+  // Calls add(key, number) for each key, in the order of the file: ascending Mix64(key). Returns
+  // the first error. CheckWhole as above.
+  template <typename Add>
+  Status ForEach(const Add& add) const {
+    for (uint64_t at = 0; at < keys_count_; ++at) RETURN_IF_ERROR(add(keys_[at], NumberAt(at)));
+    return CheckWhole();
+  }
+
   uint64_t size() const { return keys_count_; }
   const std::string& path() const { return file_->path(); }
   Status CheckWhole() const { return file_->CheckWhole(); }
@@ -58,6 +66,7 @@ class Vocabulary {
   Vocabulary() = default;
   Status ReadHeader();
   uint64_t BucketAt(uint64_t index) const;
+  uint64_t NumberAt(uint64_t at) const;
   void FindAsTheyCome(std::span<const uint64_t> keys, std::span<uint64_t> numbers) const;
   uint64_t FindFrom(uint64_t at, uint64_t end, uint64_t key) const;
 
