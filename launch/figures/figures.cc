@@ -24,7 +24,7 @@ struct TextTable {
 };
 
 // A line of column names, and a line for each row; columns are aligned by blanks.
-std::string TableAsText(const TextTable& table) {
+std::string TextTableAsText(const TextTable& table) {
   std::vector<std::string> names;
   for (const TextTable::Column& column : table.columns) names.push_back(column.name);
   std::vector<std::vector<std::string>> lines = {names};
@@ -123,7 +123,7 @@ std::string TableAsCsv(const FigureTable& table) {
 
 std::string TableAsText(const FigureTable& table) {
   if (table.max_text_rows == 0) return "";
-  const std::string text = TableAsText(TextTableOf(table, table.max_text_rows));
+  const std::string text = TextTableAsText(TextTableOf(table, table.max_text_rows));
   if (table.rows.size() <= table.max_text_rows) return text;
   return text +
          fmt::format("and {} more{}\n", table.rows.size() - table.max_text_rows, table.others_are);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kWidth = 77, kChannels = 33, kRowsOfInput = 40;
 
-std::vector<float> Normal(size_t count, uint32_t seed) {
+std::vector<float> NormalValues(size_t count, uint32_t seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal;
   std::vector<float> values(count);
@@ -20,9 +20,9 @@ std::vector<float> Normal(size_t count, uint32_t seed) {
   return values;
 }
 
-struct Case {
-  std::vector<float> weights = Normal(kWidth * kChannels, 1), bias = Normal(kChannels, 2),
-                     x = Normal(kWidth * kRowsOfInput, 3);
+struct Int8Case {
+  std::vector<float> weights = NormalValues(kWidth * kChannels, 1),
+                     bias = NormalValues(kChannels, 2), x = NormalValues(kWidth * kRowsOfInput, 3);
 
   std::vector<float> Forward(size_t first, size_t count, bool relu = false) const {
     MatrixProducts products(ElementType::kS8);
@@ -34,7 +34,7 @@ struct Case {
 };
 
 // The formulas of the header, a number after the other.
-double ByHand(const Case& c, size_t sample, size_t channel) {
+double ByHand(const Int8Case& c, size_t sample, size_t channel) {
   const float* x = &c.x[sample * kWidth];
   const float* w = &c.weights[channel * kWidth];
   float low = x[0], high = x[0], most = 0.0f;
@@ -53,7 +53,7 @@ double ByHand(const Case& c, size_t sample, size_t channel) {
 }
 
 TEST(Int8Layer, IsTheSumOfRoundedProducts) {
-  const Case c;
+  const Int8Case c;
   const std::vector<float> y = c.Forward(0, kRowsOfInput);
   double furthest_from_f32 = 0.0;
   for (size_t s = 0; s < kRowsOfInput; ++s) {
@@ -71,7 +71,7 @@ TEST(Int8Layer, IsTheSumOfRoundedProducts) {
 }
 
 TEST(Int8Layer, ASampleDoesNotDependOnThoseBesideIt) {
-  const Case c;
+  const Int8Case c;
   const std::vector<float> all = c.Forward(0, kRowsOfInput);
   for (const size_t sample : {size_t{0}, size_t{17}, kRowsOfInput - 1}) {
     const std::vector<float> alone = c.Forward(sample, 1);
@@ -80,14 +80,14 @@ TEST(Int8Layer, ASampleDoesNotDependOnThoseBesideIt) {
 }
 
 TEST(Int8Layer, ReluIsTheLargerOfZeroAndTheSum) {
-  const Case c;
+  const Int8Case c;
   std::vector<float> y = c.Forward(0, kRowsOfInput);
   for (float& value : y) value = value < 0.0f ? 0.0f : value;
   EXPECT_EQ(c.Forward(0, kRowsOfInput, /*relu=*/true), y);
 }
 
 TEST(Int8Layer, EqualInputsAndZeroWeightsAreExact) {
-  Case c;
+  Int8Case c;
   std::fill_n(c.x.begin(), kWidth, 0.3f);                 // a sample
   std::fill_n(c.weights.begin(), kWidth, 0.0f);           // an output channel
   std::fill_n(c.weights.begin() + kWidth, kWidth, 2.0f);  // another
@@ -99,7 +99,7 @@ TEST(Int8Layer, EqualInputsAndZeroWeightsAreExact) {
 TEST(Int8Layer, AnInputThatIsNotFiniteIsNotHidden) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
     for (const size_t place : {size_t{0}, size_t{40}, kWidth - 1}) {
-      Case c;
+      Int8Case c;
       c.x[place] = bad;
       for (const bool relu : {false, true}) {
         const std::vector<float> y = c.Forward(0, 2, relu);
@@ -114,10 +114,10 @@ TEST(Int8Layer, AnInputThatIsNotFiniteIsNotHidden) {
 
 // Two layers of one MatrixProducts have weights at two addresses.
 TEST(Int8Layer, LayersOfOneShapeKeepTheirOwnWeights) {
-  const std::vector<float> x = Normal(kChannels, 5);
+  const std::vector<float> x = NormalValues(kChannels, 5);
   MatrixProducts products(ElementType::kS8), alone(ElementType::kS8);
-  Int8Layer first(Normal(kChannels * kChannels, 6), {}, kChannels);
-  const std::vector<float> weights = Normal(kChannels * kChannels, 7);
+  Int8Layer first(NormalValues(kChannels * kChannels, 6), {}, kChannels);
+  const std::vector<float> weights = NormalValues(kChannels * kChannels, 7);
   Int8Layer second(weights, {}, kChannels), again(weights, {}, kChannels);
   std::vector<float> y(kChannels), due(kChannels);
   first.Forward(x.data(), 1, false, &products, y.data());
