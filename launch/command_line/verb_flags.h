@@ -70,6 +70,7 @@ inline constexpr std::string_view kBaseEmbDimFlag = "base_emb_dim";
 inline constexpr std::string_view kUntrainedFlag = "untrained";
 inline constexpr std::string_view kRowsFlag = "rows";
 inline constexpr std::string_view kRowsMemoryFlag = "rows_memory_mb";
+inline constexpr std::string_view kQuantizeRowsFlag = "quantize_rows";
 inline constexpr std::string_view kFormatFlag = "format";
 inline constexpr std::string_view kStoredFlag = "stored";
 inline constexpr std::string_view kLbmFlag = "lbm";

@@ -16,6 +16,7 @@
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/process_end.h"
+#include "launch/model/ckpt.h"
 #include "launch/model/model_settings.h"
 #include "launch/run/progress.h"
 #include "launch/score/scoring.h"
@@ -34,11 +35,12 @@ struct Job {
   ScoringOptions options;
 };
 
-// --rows=memory, disk or the directory of an export; --rows_memory_mb.
+// --rows=memory, disk or the directory of an export; --rows_memory_mb; --quantize_rows.
 Result<ModelRowsOptions> ReadRowsOptions(const CommandLine& command_line) {
   ModelRowsOptions options;
   ASSIGN_OR_RETURN(options.weights.untrained,
                    FindUntrained(command_line.Value(kUntrainedFlag, "initial")));
+  ASSIGN_OR_RETURN(options.bits, FindQuantisedBits(command_line.Value(kQuantizeRowsFlag)));
   options.memory_bytes =
       static_cast<uint64_t>(static_cast<double>(MemoryOfHost()) * kDefaultMemoryShare);
   const std::string rows = command_line.Value(kRowsFlag, "memory");
@@ -156,6 +158,7 @@ struct Measured {
   ScoringSummary summary;
   Metrics metrics;
   double mean_score = 0.0, mean_label = 0.0;
+  uint64_t rows_bytes = 0;  // in memory or mapped
 
   double calibration() const { return mean_label > 0.0 ? mean_score / mean_label : Metrics::kNone; }
 };
@@ -164,9 +167,10 @@ std::string TextOf(const Measured& m) {
   return fmt::format(
       "AUC {:.6f} logloss {:.6f} accuracy {:.6f}\n"
       "calibration {:.6f}: mean score {:.6f}, mean label {:.6f}\n"
-      "{}, {}\n",
+      "{}, {}, {} of rows\n",
       m.metrics.roc_auc, m.metrics.logloss, m.metrics.accuracy, m.calibration(), m.mean_score,
-      m.mean_label, Counted(m.summary.samples, "sample"), RateText(m.summary));
+      m.mean_label, Counted(m.summary.samples, "sample"), RateText(m.summary),
+      Megabytes(m.rows_bytes));
 }
 
 std::string JsonOf(const Measured& m, const Manifest& model) {
@@ -185,6 +189,7 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
       {"mean_score", m.mean_score},
       {"mean_label", m.mean_label},
       {"calibration", NumberOrNull(m.calibration())},
+      {"rows_bytes", m.rows_bytes},
       {"seconds", m.summary.seconds}};
   return DumpJson(json, 2) + "\n";
 }
@@ -237,7 +242,8 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
   const Measured measured = {.summary = scored.value(),
                              .metrics = ComputeMetrics(labels, all_scores),
                              .mean_score = MeanOf(all_scores),
-                             .mean_label = MeanOf(labels)};
+                             .mean_label = MeanOf(labels),
+                             .rows_bytes = job.model->rows().bytes()};
   fmt::print(stderr, "{}", only.Warning());
   return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(measured, job.model->manifest()),
                         TextOf(measured));
