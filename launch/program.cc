@@ -206,7 +206,8 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
                     .out = command_line.Value(kOutFlag),
                     .format = command_line.Value(kFormatFlag, "npy"),
                     .is_stored = command_line.Value(kStoredFlag) == "true",
-                    .untrained = command_line.Value(kUntrainedFlag, "initial")});
+                    .untrained = command_line.Value(kUntrainedFlag, "initial"),
+                    .row_bits = command_line.Value(kQuantizeRowsFlag)});
   }
   if (command_line.verb == "compare") {
     return RunCompare(command_line.arguments, command_line.Value(kOutFlag),

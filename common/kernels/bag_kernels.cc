@@ -2,7 +2,7 @@
 
 #include <glog/logging.h>
 
-#include <algorithm>
+#include <cstring>
 
 #include "common/kernels/bag_bodies.h"
 #include "common/kernels/target_clones.h"
@@ -15,15 +15,37 @@ constexpr size_t kCachedBytes = size_t{1} << 20;
 
 #ifdef ROWHOUSE_HAS_TARGETS
 __attribute__((target("avx512f"))) void PoolRows(const BagWork& work) { PoolByVectors<64>(work); }
+__attribute__((target("avx512f"))) const char* NameOfTarget() { return "AVX-512"; }
 __attribute__((target("avx2"))) void PoolRows(const BagWork& work) { PoolByVectors<32>(work); }
+__attribute__((target("avx2"))) const char* NameOfTarget() { return "AVX2"; }
+__attribute__((target("default")))
+#endif
+const char*
+NameOfTarget() {
+  return "basic instructions";
+}
+#ifdef ROWHOUSE_HAS_TARGETS
 __attribute__((target("default")))
 #endif
 void PoolRows(const BagWork& work) {
   PoolByVectors<16>(work);
 }
 
-size_t PrefetchEnd(size_t lookups, std::span<const float> rows) {
-  return rows.size_bytes() <= kCachedBytes || lookups < kRowsAhead ? 0 : lookups - kRowsAhead;
+size_t PrefetchEnd(size_t lookups, size_t bytes_of_rows) {
+  return bytes_of_rows <= kCachedBytes || lookups < kRowsAhead ? 0 : lookups - kRowsAhead;
+}
+
+void Pool(const BagView& bags, const RowsView& rows, size_t dim, std::span<float> out,
+          uint32_t* winners) {
+  CHECK_EQ(out.size(), bags.bags() * dim);
+  PoolRows({.bags = bags,
+            .rows = rows.bytes.data(),
+            .bits = rows.bits,
+            .row_bytes = BytesOfRow(rows.bits, dim),
+            .dim = dim,
+            .out = out.data(),
+            .winners = winners,
+            .prefetch_end = PrefetchEnd(bags.offsets.back(), rows.bytes.size())});
 }
 
 ROWHOUSE_TARGET_CLONES
@@ -68,6 +90,8 @@ void AddExactCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, co
 
 }  // namespace
 
+const char* BagInstructions() { return NameOfTarget(); }
+
 void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
                   std::span<double> sums) {
   CHECK_EQ(sums.size(), bags.bags() * dim);
@@ -75,17 +99,14 @@ void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
               bags.weights.empty() ? nullptr : bags.weights.data(), rows.data(), dim, sums.data());
 }
 
-void SumBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out) {
-  CHECK_EQ(out.size(), bags.bags() * dim);
-  PoolRows({bags, rows.data(), dim, out.data(), nullptr, PrefetchEnd(bags.offsets.back(), rows)});
+void SumBags(const BagView& bags, const RowsView& rows, size_t dim, std::span<float> out) {
+  Pool(bags, rows, dim, out, /*winners=*/nullptr);
 }
 
 void MaxBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out,
              std::span<uint32_t> winners) {
-  CHECK_EQ(out.size(), bags.bags() * dim);
   CHECK_EQ(winners.size(), out.size());
-  PoolRows(
-      {bags, rows.data(), dim, out.data(), winners.data(), PrefetchEnd(bags.offsets.back(), rows)});
+  Pool(bags, rows, dim, out, winners.data());
 }
 
 void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_t dim,
@@ -95,13 +116,20 @@ void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_
          row_gradients.data());
 }
 
-void GatherRows(std::span<const uint32_t> slots, std::span<const float> rows, size_t dim,
+void GatherRows(std::span<const uint32_t> slots, const RowsView& rows, size_t dim,
                 std::span<float> out) {
   CHECK_EQ(out.size(), slots.size() * dim);
-  const size_t prefetch_end = PrefetchEnd(slots.size(), rows);
+  const size_t prefetch_end = PrefetchEnd(slots.size(), rows.bytes.size());
+  const size_t bytes = BytesOfRow(rows.bits, dim);
+  const auto row = [&](size_t p) { return rows.bytes.data() + size_t{slots[p]} * bytes; };
   for (size_t p = 0; p < slots.size(); ++p) {
-    if (p < prefetch_end) PrefetchFloats(rows.data() + size_t{slots[p + kRowsAhead]} * dim, dim);
-    std::copy_n(rows.data() + size_t{slots[p]} * dim, dim, out.data() + p * dim);
+    if (p < prefetch_end) PrefetchBytes(row(p + kRowsAhead), bytes);
+    const std::span<float> to = out.subspan(p * dim, dim);
+    if (rows.bits == kFloatBits) {
+      std::memcpy(to.data(), row(p), bytes);
+    } else {
+      DequantiseRows(rows.bits, {row(p), bytes}, dim, to);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace rowhouse {
 namespace {
@@ -32,14 +33,29 @@ void AddMaxGradients(const BagView& bags, const std::vector<uint32_t>& winners,
   }
 }
 
+// By way of a copy of the bags' rows as floats.
+void PoolUnpacked(const BagView& bags, const BagOptions& options, const RowsView& rows, size_t dim,
+                  std::span<float> out, std::vector<uint32_t>* winners) {
+  const size_t begin = bags.offsets.front(), count = bags.offsets.back() - begin;
+  std::vector<float> floats(count * dim);
+  GatherRows(bags.slots.subspan(begin, count), rows, dim, floats);
+  std::vector<uint32_t> places(begin + count);
+  std::iota(places.begin() + static_cast<std::ptrdiff_t>(begin), places.end(), 0u);
+  PoolBags({.offsets = bags.offsets, .slots = places, .weights = bags.weights}, options, floats,
+           dim, out, winners);
+}
+
 }  // namespace
 
-void PoolBags(const BagView& bags, const BagOptions& options, std::span<const float> rows,
-              size_t dim, std::span<float> out, std::vector<uint32_t>* winners) {
+void PoolBags(const BagView& bags, const BagOptions& options, const RowsView& rows, size_t dim,
+              std::span<float> out, std::vector<uint32_t>* winners) {
   CHECK_EQ(out.size(), bags.bags() * dim);
+  if (rows.bits != kFloatBits && (options.exact || options.pooling == Pooling::kMax)) {
+    return PoolUnpacked(bags, options, rows, dim, out, winners);
+  }
   if (options.exact && options.pooling != Pooling::kMax) {
     std::vector<double> sums(out.size());
-    AddExactSums(bags, rows, dim, sums);
+    AddExactSums(bags, rows.floats(), dim, sums);
     std::transform(sums.begin(), sums.end(), out.begin(),
                    [](double sum) { return static_cast<float>(sum); });
     if (options.pooling == Pooling::kMean) DivideByLookups(bags, dim, out);
@@ -47,7 +63,7 @@ void PoolBags(const BagView& bags, const BagOptions& options, std::span<const fl
   }
   if (options.pooling == Pooling::kMax) {
     winners->resize(out.size());
-    return MaxBags(bags, rows, dim, out, *winners);
+    return MaxBags(bags, rows.floats(), dim, out, *winners);
   }
   SumBags(bags, rows, dim, out);
   if (options.pooling == Pooling::kMean) DivideByLookups(bags, dim, out);

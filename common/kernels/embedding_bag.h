@@ -1,5 +1,6 @@
-// The EmbeddingBag operator (torch.nn.EmbeddingBag) as pure functions over rows in memory: an array
-// of `dim` floats a row, addressed by slot.
+// The EmbeddingBag operator (torch.nn.EmbeddingBag) as pure functions over rows in memory: `dim`
+// floats a row, addressed by slot. Forward takes quantised rows as well (RowsView), and gives the
+// bits of the floats that they stand for.
 //
 // Forward, per bag:
 //   sum   sum of weight * row (weight 1 when none are given), f32, left to right, from 0; with
@@ -38,8 +39,8 @@ struct BagOptions {
 
 // Overwrites out. For max, `winners` (bags x dim) gets the position in bags.slots each column came
 // from, kNoWinner for an empty bag; other poolings leave it alone and allow null.
-void PoolBags(const BagView& bags, const BagOptions& options, std::span<const float> rows,
-              size_t dim, std::span<float> out, std::vector<uint32_t>* winners);
+void PoolBags(const BagView& bags, const BagOptions& options, const RowsView& rows, size_t dim,
+              std::span<float> out, std::vector<uint32_t>* winners);
 
 // Adds the gradients that the bags give to their rows; row_gradients has the shape of rows.
 // `winners`, for max only, is what PoolBags wrote.

@@ -13,8 +13,9 @@ constexpr std::string_view kLogFlags[] = {"logtostderr",     "alsologtostderr", 
                                           "vmodule"};
 
 constexpr std::string_view kNoTraces = "ids are not made from traces; see data_generation";
-constexpr std::string_view kNotQuantised =
-    "rows and layers are 32-bit floats; quantised ones do not exist yet";
+constexpr std::string_view kQuantisedScores =
+    "training is in floats; rowhouse eval and predict score with --quantize_rows and "
+    "--quantize_mlp";
 constexpr std::string_view kNoEarlyEnd = "a run ends with its data; report.json has the test curve";
 constexpr std::string_view kNoBinaryFiles =
     "MLPerf's binary files are read by --data_generation=criteo_binary --data=FILE";
@@ -38,9 +39,8 @@ constexpr DlrmFlag kDlrmFlags[] = {
     {"inference_only", "false",
      "rowhouse predict scores a file with a trained model, rowhouse eval measures the model on "
      "one"},
-    {"quantize_mlp_with_bit", "32",
-     "training is in f32; rowhouse eval and predict score what was trained with --quantize_mlp"},
-    {"quantize_emb_with_bit", "32", kNotQuantised},
+    {"quantize_mlp_with_bit", "32", kQuantisedScores},
+    {"quantize_emb_with_bit", "32", kQuantisedScores},
     {"save_onnx", "false", "models are not exported to ONNX"},
     {"use_gpu", "false", "Rowhouse trains on CPUs only"},
     {"local_rank", "-1", "ranks come from mpirun"},

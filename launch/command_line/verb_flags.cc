@@ -56,6 +56,10 @@ constexpr VerbFlag kFlags[] = {
     {kGroupByFlag, kEval,
      "A categorical column, such as the user: prints the mean of its ids' AUCs, weighted by their "
      "samples (GAUC)"},
+    {kQuantizeRowsFlag, kPredict | kEval | kCkpt,
+     "Bits of a number of a row: 16 (f16), 8, 4 or 2 with a scale and a bias of the row, as "
+     "torch's quantized::embedding_bag_byte_prepack, _4bit_prepack and _2bit_prepack. Default: 32, "
+     "floats; of rows that are mapped, what they were exported in. ckpt: of export"},
     {kFormatFlag, kCkpt, "Of the files of ckpt export: npy (numpy.load) or tsv", false, "npy"},
     {kStoredFlag, kCkpt,
      "ckpt export writes the physical tables as they are stored, not the logical ones as the model "

@@ -30,11 +30,13 @@ Status Export(const Settings& given, const std::vector<std::string>& arguments,
   ASSIGN_OR_RETURN(const auto hold, UseLastSave(&last));
   ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(last));
   ASSIGN_OR_RETURN(const Untrained untrained, FindUntrained(flags.untrained));
+  ASSIGN_OR_RETURN(const uint32_t row_bits, FindQuantisedBits(flags.row_bits));
   RETURN_IF_ERROR(ExportModel(settings,
                               {.out = flags.out,
                                .format = flags.format,
                                .is_stored = flags.is_stored,
                                .untrained = untrained,
+                               .row_bits = row_bits,
                                .tables = {arguments.begin() + 1, arguments.end()},
                                .prints = flags.json != kJsonToStdout},
                               &found->json));

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "common/kernels/quantised_rows.h"
 #include "common/status.h"
 #include "launch/figures/figures.h"
 #include "launch/model/saved_rows.h"
@@ -38,6 +39,7 @@ struct CkptFlags {
   std::string format = "npy";
   bool is_stored = false;
   std::string untrained = "initial";
+  std::string row_bits = "";  // see FindQuantisedBits (launch/model/model_rows.h)
 };
 
 // `arguments`: {"inspect", TABLE, TOKEN}, {"stats"}, {"compact"} or {"export", TABLE ...}, of the
@@ -122,6 +124,7 @@ Status CompactShards(const std::string& model_dir, const SavedRows& model,
 //                          padding is a row of zeros. A bag of ids is pooled of these rows, but
 //                          where a kind pools first or projects a max
 //   table-<name>.npy       with `is_stored`: the physical tables instead, as f32, rows x dim
+//                          Of fewer `row_bits`, tables of either sort are quantised row by row
 //   bot_l.0.weight.npy     a dense parameter by torch's name; biases have one dimension
 //
 // Tables are streamed: no large one is held in memory. Written as <out>.<16 hex digits>.tmp and
@@ -131,13 +134,15 @@ struct ExportOptions {
   std::string format = "npy";  // of MatrixFormats()
   bool is_stored = false;
   Untrained untrained = Untrained::kInitial;
+  uint32_t row_bits = kFloatBits;        // of a number (common/kernels/quantised_rows.h)
   std::vector<std::string> tables = {};  // logical tables, or physical ones; empty: all
   bool prints = true;                    // a line for each table
 };
 
 // `settings`: those of the model in settings.output.model_dir. *json: {out, bytes, tables}. kUsage
-// if `out` exists or cannot be made, for an unknown table or format, or if the files would not fit
-// the disk; else the errors of SavedWeights; kResourceExhausted for a full disk.
+// if `out` exists or cannot be made, for an unknown table or format, for a row that cannot be
+// quantised, or if the files would not fit the disk; else the errors of SavedWeights;
+// kResourceExhausted for a full disk.
 Status ExportModel(const Settings& settings, const ExportOptions& options,
                    nlohmann::ordered_json* json);
 

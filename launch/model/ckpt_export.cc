@@ -92,7 +92,7 @@ class Exporter {
   Status CheckNames(const std::vector<std::string>& known) const;
   std::string FileOf(const std::string& name) const { return name + "." + options_.format; }
   // Makes the file of a matrix, whose values `append` gives, and notes its digest.
-  Status Write(ExportIndex::Matrix* matrix, bool is_vector,
+  Status Write(ExportIndex::Matrix* matrix, bool is_vector, uint32_t bits,
                const std::function<Status(MatrixFile* file)>& append);
   Status WriteLogical(size_t feature, MatrixFile* file);
   Status WriteStored(const TableSpec& table, MatrixFile* file);
@@ -124,6 +124,7 @@ Status Exporter::ListTables() {
             .format = options_.format,
             .is_stored = options_.is_stored,
             .untrained = UntrainedNames()[static_cast<size_t>(options_.untrained)],
+            .row_bits = options_.row_bits,
             .tables = {},
             .dense = {},
             .interaction = settings_.model.interaction,
@@ -162,7 +163,7 @@ Status Exporter::CheckRoom() const {
     return static_cast<double>(table.rows) * table.columns;
   };
   for (const ExportIndex::Matrix& table : index_.tables) {
-    bytes += BytesOfMatrix(options_.format, table.rows, table.columns);
+    bytes += BytesOfMatrix(options_.format, table.rows, table.columns, options_.row_bits);
   }
   std::error_code error;
   const std::filesystem::space_info room = std::filesystem::space(directory_, error);
@@ -176,12 +177,12 @@ Status Exporter::CheckRoom() const {
       options_.is_stored ? "" : ", export the physical ones (--stored)");
 }
 
-Status Exporter::Write(ExportIndex::Matrix* matrix, bool is_vector,
+Status Exporter::Write(ExportIndex::Matrix* matrix, bool is_vector, uint32_t bits,
                        const std::function<Status(MatrixFile* file)>& append) {
   const std::string path = directory_ + "/" + matrix->file;
   ASSIGN_OR_RETURN(
       const std::unique_ptr<MatrixFile> file,
-      MatrixFile::Create(path, options_.format, matrix->rows, matrix->columns, is_vector));
+      MatrixFile::Create(path, options_.format, matrix->rows, matrix->columns, is_vector, bits));
   RETURN_IF_ERROR(append(file.get()));
   RETURN_IF_ERROR(file->Finish());
   ASSIGN_OR_RETURN(matrix->contents, DigestFile(path));
@@ -195,10 +196,12 @@ Status Exporter::WriteTables() {
       PrintClean("{}: {} x {} in {}\n", table.name, table.rows, table.columns, table.file);
       std::fflush(stdout);
     }
-    RETURN_IF_ERROR(Write(&table, /*is_vector=*/false, [&](MatrixFile* file) {
+    const auto append = [&](MatrixFile* file) {
       return options_.is_stored ? WriteStored(model_.manifest().tables[numbers_[i]], file)
                                 : WriteLogical(numbers_[i], file);
-    }));
+    };
+    RETURN_IF_ERROR(Write(&table, /*is_vector=*/false, options_.row_bits, append)
+                        .Annotate(fmt::format("table \"{}\"", table.name)));
   }
   return OkStatus();
 }
@@ -249,8 +252,8 @@ Status Exporter::WriteDense() {
                                                       .rows = block.rows,
                                                       .columns = block.columns});
     const bool is_vector = block.columns == 1 && block.name.ends_with(".bias");
-    RETURN_IF_ERROR(
-        Write(&matrix, is_vector, [&](MatrixFile* file) { return file->Append(dense.values(b)); }));
+    RETURN_IF_ERROR(Write(&matrix, is_vector, kFloatBits,
+                          [&](MatrixFile* file) { return file->Append(dense.values(b)); }));
   }
   return OkStatus();
 }
@@ -275,6 +278,10 @@ Status ExportModel(const Settings& settings, const ExportOptions& options,
   if (std::ranges::count(MatrixFormats(), options.format) == 0) {
     return UsageError("--format={} {}", options.format,
                       DescribeKnownNames(options.format, MatrixFormats()));
+  }
+  if (options.row_bits != kFloatBits && options.format != "npy") {
+    return UsageError("--format={}: quantised rows are bytes; --quantize_rows needs --format=npy",
+                      options.format);
   }
   if (options.out.empty()) return UsageError("ckpt export needs --out=DIRECTORY, which it makes");
   PartialDirectory directory(options.out);

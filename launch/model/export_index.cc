@@ -1,5 +1,7 @@
 #include "launch/model/export_index.h"
 
+#include <algorithm>
+
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "launch/model/sealed_json.h"
@@ -68,10 +70,20 @@ void VisitFields(Index& index, Visit visit) {
   visit("loss_threshold", index.loss_threshold);
 }
 
+// Only an index of quantised rows has it.
+constexpr const char* kRowBits = "row_bits";
+
 Result<ExportIndex> ParseIndex(const nlohmann::json& json) {
   ExportIndex index;
   RETURN_IF_ERROR(ReadJsonNumber(json.at("steps"), "steps", UINT64_MAX).status());
   VisitFields(index, [&json](const char* key, auto& field) { json.at(key).get_to(field); });
+  if (json.contains(kRowBits)) {
+    ASSIGN_OR_RETURN(const uint64_t bits, ReadJsonNumber(json.at(kRowBits), kRowBits, kFloatBits));
+    index.row_bits = static_cast<uint32_t>(bits);
+    if (std::ranges::count(kQuantisedBits, index.row_bits) == 0) {
+      return CorruptionError("{} is {}, which is no format of rows", kRowBits, bits);
+    }
+  }
   ASSIGN_OR_RETURN(index.tables, ParseMatrices(json.at("tables"), kTableColumns));
   ASSIGN_OR_RETURN(index.dense, ParseMatrices(json.at("dense"), kDenseColumns));
   return index;
@@ -82,6 +94,7 @@ Result<ExportIndex> ParseIndex(const nlohmann::json& json) {
 Status WriteExportIndex(const std::string& directory, const ExportIndex& index) {
   ordered_json json = {{"format_version", ExportIndex::kFormatVersion}};
   VisitFields(index, [&json](const char* key, const auto& field) { json[key] = field; });
+  if (index.row_bits != kFloatBits) json[kRowBits] = index.row_bits;
   json["tables"] = MatricesToJson(index.tables, kTableColumns);
   json["dense"] = MatricesToJson(index.dense, kDenseColumns);
   return WriteFileDurably(directory + kFileName, SealJson(JsonLines(json)));

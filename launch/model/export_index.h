@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/digest.h"
+#include "common/kernels/quantised_rows.h"
 #include "common/status.h"
 #include "sharding/tables/embedding_tables.h"
 #include "worker/dense/model_spec.h"
@@ -35,6 +36,8 @@ struct ExportIndex {
   std::string format;      // npy | tsv
   bool is_stored = false;  // physical tables as stored; false: logical ones as they are looked up
   std::string untrained;   // see UntrainedNames()
+  // Of a number of the tables: kFloatBits, or what they are quantised in (quantised_rows.h).
+  uint32_t row_bits = kFloatBits;
   std::vector<Matrix> tables;
   std::vector<Matrix> dense;
   // Of the model, for programs that compute with the export.

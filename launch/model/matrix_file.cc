@@ -19,10 +19,10 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr double kTextBytesOfValue = 13.0;
 
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
-std::string NpyHeader(const std::string& shape) {
+std::string NpyHeader(const std::string& type, const std::string& shape) {
   constexpr size_t kAlignment = 64, kPrefix = 10;
   std::string text =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, shape);
   const size_t bytes = (kPrefix + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
   text.append(bytes - kPrefix - text.size() - 1, ' ');
   text += '\n';
@@ -39,23 +39,30 @@ const std::vector<std::string>& MatrixFormats() {
   return formats;
 }
 
-double BytesOfMatrix(const std::string& format, uint64_t rows, uint64_t columns) {
+double BytesOfMatrix(const std::string& format, uint64_t rows, uint64_t columns, uint32_t bits) {
   const double values = static_cast<double>(rows) * static_cast<double>(columns);
-  return format == "npy" ? values * sizeof(float)
-                         : values * kTextBytesOfValue + static_cast<double>(rows) * 8.0;
+  return format == "npy"
+             ? static_cast<double>(rows) * static_cast<double>(BytesOfRow(bits, columns))
+             : values * kTextBytesOfValue + static_cast<double>(rows) * 8.0;
 }
 
 Result<std::unique_ptr<MatrixFile>> MatrixFile::Create(const std::string& path,
                                                        const std::string& format, uint64_t rows,
-                                                       uint64_t columns, bool is_vector) {
+                                                       uint64_t columns, bool is_vector,
+                                                       uint32_t bits) {
   CHECK_EQ(std::ranges::count(MatrixFormats(), format), 1) << format;
   CHECK(!is_vector || columns == 1);
-  std::unique_ptr<MatrixFile> file(new MatrixFile(path, format == "npy", rows, columns));
+  CHECK(bits == kFloatBits || format == "npy");
+  std::unique_ptr<MatrixFile> file(new MatrixFile(path, format == "npy", rows, columns, bits));
   file->fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC | O_CLOEXEC, 0644);
   if (file->fd_ < 0) return StatusFromErrno(errno, "write", path);
   if (file->is_npy_) {
+    const uint64_t width = bits < 16 ? BytesOfRow(bits, columns) : columns;
     file->text_ =
-        NpyHeader(is_vector ? fmt::format("{},", rows) : fmt::format("{}, {}", rows, columns));
+        NpyHeader(bits == kFloatBits ? "<f4"
+                  : bits == 16       ? "<f2"
+                                     : "|u1",
+                  is_vector ? fmt::format("{},", rows) : fmt::format("{}, {}", rows, width));
   }
   return file;
 }
@@ -67,7 +74,12 @@ MatrixFile::~MatrixFile() {
 Status MatrixFile::Append(std::span<const float> values) {
   CHECK_EQ(values.size() % columns_, 0u);
   const uint64_t rows = values.size() / columns_;
-  if (is_npy_) {
+  if (bits_ != kFloatBits) {
+    const size_t at = text_.size();
+    text_.resize(at + rows * BytesOfRow(bits_, columns_));
+    RETURN_IF_ERROR(QuantiseRows(bits_, next_row_, values, columns_,
+                                 std::as_writable_bytes(std::span(text_).subspan(at))));
+  } else if (is_npy_) {
     text_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   } else {
     auto out = std::back_inserter(text_);

@@ -13,18 +13,25 @@
 #include "common/counted.h"
 #include "common/digest.h"
 #include "common/durable_file.h"
-#include "common/npy_file.h"
+#include "common/nearest_name.h"
 #include "common/read_value.h"
 
 namespace rowhouse {
 namespace {
 
-uint64_t RecordBytesOf(const TableSpec& table) { return table.rows * table.dim * sizeof(float); }
+// Floats of a table that are quantised at a time.
+constexpr uint64_t kFloatsQuantisedAtOnce = uint64_t{1} << 22;
+
+uint64_t WholeBytesOf(const TableSpec& table, uint32_t bits) {
+  return table.rows * BytesOfRow(bits, table.dim);
+}
 
 // Lookups in memory are addressed by 32 bits, and sizes by 64.
-bool CanBeWhole(const TableSpec& table) {
-  return table.rows < uint64_t{1} << 32 && table.rows <= UINT64_MAX / sizeof(float) / table.dim;
+bool CanBeWhole(const TableSpec& table, uint32_t bits) {
+  return table.rows < uint64_t{1} << 32 && table.rows <= UINT64_MAX / BytesOfRow(bits, table.dim);
 }
+
+std::string Named(const TableSpec& table) { return fmt::format("table \"{}\"", table.name); }
 
 std::string Bytes(uint64_t bytes) {
   return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
@@ -33,41 +40,45 @@ std::string Bytes(uint64_t bytes) {
 
 }  // namespace
 
-// The floats of a .npy file, mapped.
+Result<uint32_t> FindQuantisedBits(const std::string& text) {
+  if (text.empty()) return kFloatBits;
+  std::vector<std::string> known;
+  for (const uint32_t bits : kQuantisedBits) {
+    known.push_back(std::to_string(bits));
+    if (text == known.back()) return bits;
+  }
+  return UsageError("--quantize_rows={} {}", text, DescribeKnownNames(text, known));
+}
+
+// The rows of a .npy file, mapped.
 struct ModelRows::Mapping {
   ~Mapping() {
     if (address != MAP_FAILED) munmap(address, bytes);
   }
-  static Result<std::unique_ptr<Mapping>> Open(const std::string& path, const TableSpec& table);
+  // `bytes`: of the file, as export.json says.
+  static Result<std::unique_ptr<Mapping>> Open(const std::string& path, uint64_t bytes,
+                                               uint64_t bytes_of_rows);
 
   void* address = MAP_FAILED;
   size_t bytes = 0;
-  std::span<const float> floats;
+  std::span<const std::byte> rows;
 };
 
 Result<std::unique_ptr<ModelRows::Mapping>> ModelRows::Mapping::Open(const std::string& path,
-                                                                     const TableSpec& table) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const NpyFile> file, NpyFile::Open(path));
-  const uint64_t floats = table.rows * table.dim;
-  const uint64_t header = file->bytes() - floats * sizeof(float);
-  if (file->rows() != table.rows || file->columns() != table.dim ||
-      file->bytes() < floats * sizeof(float) || header % sizeof(float) != 0) {
-    return CorruptionError("{} holds {} x {} numbers, table \"{}\" has {} x {}", path, file->rows(),
-                           file->columns(), table.name, table.rows, table.dim);
-  }
+                                                                     uint64_t bytes,
+                                                                     uint64_t bytes_of_rows) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return StatusFromErrno(errno, "open", path);
   auto mapping = std::make_unique<Mapping>();
-  mapping->bytes = file->bytes();
-  mapping->address = mmap(nullptr, mapping->bytes, PROT_READ, MAP_SHARED, fd, 0);
+  mapping->bytes = bytes;
+  mapping->address = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
   const int error = errno;
   ::close(fd);
   if (mapping->address == MAP_FAILED) return StatusFromErrno(error, "map", path);
   // Lookups go anywhere: reading ahead would only push out rows that are needed.
-  madvise(mapping->address, mapping->bytes, MADV_RANDOM);
-  mapping->floats = {
-      reinterpret_cast<const float*>(static_cast<const std::byte*>(mapping->address) + header),
-      floats};
+  madvise(mapping->address, bytes, MADV_RANDOM);
+  mapping->rows =
+      std::span(static_cast<const std::byte*>(mapping->address), bytes).last(bytes_of_rows);
   return mapping;
 }
 
@@ -79,6 +90,7 @@ Result<std::unique_ptr<ModelRows>> ModelRows::Open(const SavedRows& model,
   rows->specs_ = model.manifest().tables;
   rows->tables_.resize(rows->specs_.size());
   rows->precision_ = options.precision;
+  rows->bits_ = options.bits;
   if (!options.mapped.empty()) {
     RETURN_IF_ERROR(rows->MapTables(model, options).Annotate("--rows=" + options.mapped));
     return rows;
@@ -92,20 +104,39 @@ Status ModelRows::LoadTables(uint64_t memory_bytes) {
   std::vector<size_t> order(specs_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t t) {
-    return CanBeWhole(specs_[t]) ? RecordBytesOf(specs_[t]) : UINT64_MAX;
+    return CanBeWhole(specs_[t], bits_) ? WholeBytesOf(specs_[t], bits_) : UINT64_MAX;
   });
   MutexLock lock(mutex_);
   for (const size_t t : order) {
     const TableSpec& spec = specs_[t];
-    if (!CanBeWhole(spec) || RecordBytesOf(spec) > memory_bytes - memory_bytes_) break;
+    const uint64_t bytes = WholeBytesOf(spec, bits_);
+    if (!CanBeWhole(spec, bits_) || bytes > memory_bytes - memory_bytes_) break;
     Table& table = tables_[t];
-    table.memory = PageMemory(RecordBytesOf(spec));
-    const std::span<float> floats(reinterpret_cast<float*>(table.memory.data()),
-                                  spec.rows * spec.dim);
-    RETURN_IF_ERROR(weights_->ReadRange(spec.id, 0, floats));
-    RoundNumbers(precision_, floats);
-    table.whole = floats;
-    memory_bytes_ += RecordBytesOf(spec);
+    table.memory = PageMemory(bytes);
+    const std::span<std::byte> rows(table.memory.data(), bytes);
+    if (bits_ == kFloatBits) {
+      const std::span<float> floats(reinterpret_cast<float*>(rows.data()), spec.rows * spec.dim);
+      RETURN_IF_ERROR(weights_->ReadRange(spec.id, 0, floats));
+      RoundNumbers(precision_, floats);
+    } else {
+      RETURN_IF_ERROR(QuantiseTable(spec, rows).Annotate(Named(spec)));
+    }
+    table.whole = rows;
+    memory_bytes_ += bytes;
+  }
+  return OkStatus();
+}
+
+Status ModelRows::QuantiseTable(const TableSpec& spec, std::span<std::byte> out) {
+  const uint64_t rows_at_once = std::max<uint64_t>(1, kFloatsQuantisedAtOnce / spec.dim);
+  const size_t bytes_of_row = BytesOfRow(bits_, spec.dim);
+  std::vector<float> floats;
+  for (uint64_t first = 0; first < spec.rows; first += rows_at_once) {
+    const uint64_t count = std::min(rows_at_once, spec.rows - first);
+    floats.resize(count * spec.dim);
+    RETURN_IF_ERROR(weights_->ReadRange(spec.id, first, floats));
+    RETURN_IF_ERROR(QuantiseRows(bits_, first, floats, spec.dim,
+                                 out.subspan(first * bytes_of_row, count * bytes_of_row)));
   }
   return OkStatus();
 }
@@ -137,6 +168,13 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
     return UsageError("it was exported with --untrained={}, and {} is asked for", index.untrained,
                       asked);
   }
+  if (options.bits != kFloatBits && options.bits != index.row_bits) {
+    return UsageError(
+        "--quantize_rows={}: its rows were exported {}; leave the flag out, or export them so",
+        options.bits,
+        index.row_bits == kFloatBits ? "as floats" : fmt::format("in {} bits", index.row_bits));
+  }
+  bits_ = index.row_bits;
   for (const TableSpec& spec : specs_) {
     const auto found = std::ranges::find(index.tables, spec.name, &ExportIndex::Matrix::name);
     if (found == index.tables.end()) {
@@ -144,22 +182,31 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
     }
     Table& table = tables_[Raw(spec.id)];
     const std::string path = options.mapped + "/" + found->file;
+    const uint64_t bytes = WholeBytesOf(spec, bits_), bytes_of_file = found->contents.bytes;
+    if (found->rows != spec.rows || found->columns != spec.dim || bytes_of_file < bytes ||
+        (bytes_of_file - bytes) % sizeof(float) != 0) {
+      return CorruptionError("{} is {} x {} in {} bytes, table \"{}\" has {} x {}", path,
+                             found->rows, found->columns, bytes_of_file, spec.name, spec.rows,
+                             spec.dim);
+    }
     // The one reading of all of it that is left: what is mapped cannot be checked later.
-    RETURN_IF_ERROR(CheckFile(path, found->contents.bytes, found->contents.xxh3_128));
-    ASSIGN_OR_RETURN(table.mapping, Mapping::Open(path, spec));
-    table.whole = table.mapping->floats;
-    mapped_bytes_ += RecordBytesOf(spec);
+    RETURN_IF_ERROR(CheckFile(path, bytes_of_file, found->contents.xxh3_128).Annotate(Named(spec)));
+    ASSIGN_OR_RETURN(table.mapping, Mapping::Open(path, bytes_of_file, bytes));
+    table.whole = table.mapping->rows;
+    mapped_bytes_ += bytes;
   }
   return OkStatus();
 }
 
 void ModelRows::ServeTo(EmbeddingLayer* layer) const {
   for (const TableSpec& spec : specs_) {
-    const std::span<const float> whole = tables_[Raw(spec.id)].whole;
-    // Rows with a greatest norm are shortened in copies of them, and mapped ones are rounded there.
-    const bool is_rounded = precision_ == Precision::kF32 || mapped_bytes_ == 0;
-    if (whole.data() != nullptr && CanBeWhole(spec) && spec.max_norm == 0.0 && is_rounded) {
-      layer->ReadFrom(spec.id, whole);
+    const std::span<const std::byte> whole = tables_[Raw(spec.id)].whole;
+    // Rows with a greatest norm are shortened in copies of them, and mapped floats are rounded
+    // there.
+    const bool is_rounded =
+        precision_ == Precision::kF32 || mapped_bytes_ == 0 || bits_ != kFloatBits;
+    if (whole.data() != nullptr && CanBeWhole(spec, bits_) && spec.max_norm == 0.0 && is_rounded) {
+      layer->ReadFrom(spec.id, {whole, bits_});
     }
   }
 }
@@ -172,22 +219,41 @@ Status ModelRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags)
     if (table.whole.data() == nullptr) {
       MutexLock lock(mutex_);
       RETURN_IF_ERROR(weights_->ReadRows(batch.table, batch.rows, batch.values));
-      RoundNumbers(precision_, batch.values);
-      continue;
     }
-    for (size_t r = 0; r < batch.rows.size(); ++r) {
-      std::copy_n(&table.whole[Raw(batch.rows[r]) * batch.dim], batch.dim,
-                  &batch.values[r * batch.dim]);
+    for (size_t r = 0; table.whole.data() != nullptr && r < batch.rows.size(); ++r) {
+      CopyRows(specs_[Raw(batch.table)], Raw(batch.rows[r]),
+               std::span(batch.values).subspan(r * batch.dim, batch.dim));
     }
-    if (table.mapping != nullptr) RoundNumbers(precision_, batch.values);
+    if (bits_ == kFloatBits) {
+      RoundNumbers(precision_, batch.values);  // Of a table in memory they are rounded already.
+    } else if (table.whole.data() == nullptr) {
+      RETURN_IF_ERROR(QuantiseCopies(&batch));
+    }
   }
   return OkStatus();
 }
 
+Status ModelRows::QuantiseCopies(RowBatch* batch) const {
+  std::vector<std::byte> quantised(BytesOfRow(bits_, batch->dim));
+  for (size_t r = 0; r < batch->rows.size(); ++r) {
+    const std::span<float> row = std::span(batch->values).subspan(r * batch->dim, batch->dim);
+    const Status status = QuantiseRows(bits_, Raw(batch->rows[r]), row, batch->dim, quantised);
+    if (!status.ok()) return status.Annotate(Named(specs_[Raw(batch->table)]));
+    DequantiseRows(bits_, quantised, batch->dim, row);
+  }
+  return OkStatus();
+}
+
+void ModelRows::CopyRows(const TableSpec& spec, uint64_t first, std::span<float> out) const {
+  const size_t bytes = BytesOfRow(bits_, spec.dim);
+  DequantiseRows(bits_,
+                 tables_[Raw(spec.id)].whole.subspan(first * bytes, out.size() / spec.dim * bytes),
+                 spec.dim, out);
+}
+
 Status ModelRows::ReadRange(TableId table, uint64_t first, std::span<float> out) {
-  const std::span<const float> whole = tables_[Raw(table)].whole;
-  if (whole.data() != nullptr) {
-    std::copy_n(&whole[first * specs_[Raw(table)].dim], out.size(), out.data());
+  if (tables_[Raw(table)].whole.data() != nullptr) {
+    CopyRows(specs_[Raw(table)], first, out);
     return OkStatus();
   }
   MutexLock lock(mutex_);
@@ -197,10 +263,11 @@ Status ModelRows::ReadRange(TableId table, uint64_t first, std::span<float> out)
 std::string ModelRows::Describe() const {
   const auto whole = static_cast<size_t>(std::ranges::count_if(
       tables_, [](const Table& table) { return table.whole.data() != nullptr; }));
-  if (mapped_bytes_ > 0)
-    return fmt::format("{} mapped ({})", Counted(whole, "table"), Bytes(mapped_bytes_));
+  const std::string format = bits_ == kFloatBits ? "" : fmt::format(" in {} bits", bits_);
   std::string text =
-      fmt::format("{} in memory ({})", Counted(whole, "table"), Bytes(memory_bytes_));
+      fmt::format("{} {}{} ({})", Counted(whole, "table"),
+                  mapped_bytes_ > 0 ? "mapped" : "in memory", format, Bytes(bytes()));
+  if (bits_ != kFloatBits) text += fmt::format(", pooled by {}", BagInstructions());
   if (whole < tables_.size()) {
     text += fmt::format(", {} read from disk as needed", tables_.size() - whole);
   }

@@ -2,6 +2,12 @@
 // export, and the stores of the model for tables that do not fit. The scores are the same, bit for
 // bit, wherever rows are.
 //
+// Rows may be quantised (common/kernels/quantised_rows.h). Then each physical row is quantised as
+// it is stored, and whoever looks it up gets the numbers of the quantised row: of a table in memory
+// when it is loaded, of one in the stores whenever a row is read, of one that is mapped when it was
+// exported. Nothing rounds these numbers to `precision`. A table's max_norm shortens copies of
+// them.
+//
 // Threads: const after Open, but for Read, which takes one caller after the other.
 #pragma once
 
@@ -11,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "common/kernels/quantised_rows.h"
 #include "common/mutex.h"
 #include "common/status.h"
 #include "launch/model/export_index.h"
@@ -27,6 +34,9 @@ inline constexpr double kDefaultMemoryShare = 0.5;
 struct ModelRowsOptions {
   SavedWeightsOptions weights;
   Precision precision = Precision::kF32;  // that rows are looked up in (RowPrecision::pull)
+  // Of a number. With kFloatBits rows are not quantised, unless they are mapped and were exported
+  // so.
+  uint32_t bits = kFloatBits;
   // Tables are read into memory, smallest first, while all of them take no more than this.
   uint64_t memory_bytes = UINT64_MAX;
   // A directory that `ckpt export --stored --format=npy` wrote of this model: its tables are mapped
@@ -35,10 +45,13 @@ struct ModelRowsOptions {
   std::string mapped;
 };
 
+// "16", "8", "4", "2"; "": kFloatBits. kUsage, with the known ones.
+Result<uint32_t> FindQuantisedBits(const std::string& text);
+
 class ModelRows final : public RowSource {
  public:
-  // kUsage for an export of another model, step or treatment of untrained rows; else the errors of
-  // SavedWeights.
+  // kUsage for an export of another model, step, treatment of untrained rows or bits, and for a row
+  // that cannot be quantised; else the errors of SavedWeights.
   static Result<std::unique_ptr<ModelRows>> Open(const SavedRows& model,
                                                  const ModelRowsOptions& options);
   ~ModelRows() override;
@@ -52,23 +65,32 @@ class ModelRows final : public RowSource {
   // looked up, else as they are stored. Any thread.
   Status ReadRange(TableId table, uint64_t first, std::span<float> out);
 
-  uint64_t memory_bytes() const { return memory_bytes_; }  // of tables in memory
-  // "26 tables in memory (2.2 GB)", "3 tables in memory (1.0 MB), 1 read from disk as needed"
+  uint32_t bits() const { return bits_; }                           // of a number
+  uint64_t bytes() const { return memory_bytes_ + mapped_bytes_; }  // of tables in memory or mapped
+  // "26 tables in memory (2.2 GB)", "26 tables in memory in 8 bits (0.6 GB), pooled by AVX-512",
+  // "3 tables in memory (1.0 MB), 1 read from disk as needed"
   std::string Describe() const;
 
  private:
   struct Mapping;  // of one file
   struct Table {
-    std::span<const float> whole;  // rows x dim; null: in the stores
+    std::span<const std::byte> whole;  // all rows; null: in the stores
     PageMemory memory;
     std::unique_ptr<Mapping> mapping;
   };
 
   ModelRows() = default;
   Status LoadTables(uint64_t memory_bytes);
+  Status QuantiseTable(const TableSpec& spec, std::span<std::byte> out) REQUIRES(mutex_);
   Status MapTables(const SavedRows& model, const ModelRowsOptions& options);
 
+  // Replaces the rows of the batch by what they are when quantised.
+  Status QuantiseCopies(RowBatch* batch) const;
+  // out = rows of a table that is in memory or mapped, from `first` on.
+  void CopyRows(const TableSpec& spec, uint64_t first, std::span<float> out) const;
+
   Precision precision_ = Precision::kF32;
+  uint32_t bits_ = kFloatBits;
   std::vector<TableSpec> specs_;
   std::vector<Table> tables_;
   uint64_t memory_bytes_ = 0, mapped_bytes_ = 0;

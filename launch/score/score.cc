@@ -17,6 +17,7 @@
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/process_end.h"
+#include "launch/model/ckpt.h"
 #include "launch/model/model_settings.h"
 #include "launch/run/progress.h"
 #include "launch/score/scoring.h"
@@ -36,11 +37,12 @@ struct Job {
   ScoringOptions options;
 };
 
-// --rows=memory, disk or the directory of an export; --rows_memory_mb.
+// --rows=memory, disk or the directory of an export; --rows_memory_mb; --quantize_rows.
 Result<ModelRowsOptions> ReadRowsOptions(const CommandLine& command_line) {
   ModelRowsOptions options;
   ASSIGN_OR_RETURN(options.weights.untrained,
                    FindUntrained(command_line.Value(kUntrainedFlag, "initial")));
+  ASSIGN_OR_RETURN(options.bits, FindQuantisedBits(command_line.Value(kQuantizeRowsFlag)));
   options.memory_bytes =
       static_cast<uint64_t>(static_cast<double>(MemoryOfHost()) * kDefaultMemoryShare);
   const std::string rows = command_line.Value(kRowsFlag, "memory");
@@ -198,6 +200,7 @@ struct Measured {
   std::vector<CalibrationBin> by_score;
   std::string group_by;  // "": no groups
   GroupedAuc::Result grouped = {};
+  uint64_t rows_bytes = 0;  // in memory or mapped
 
   double normalised_entropy() const { return NormalisedEntropy(metrics.logloss, mean_label); }
   double calibration() const { return mean_label > 0.0 ? mean_score / mean_label : Metrics::kNone; }
@@ -217,10 +220,10 @@ std::string TextOf(const Measured& m) {
       "AUC {:.6f} logloss {:.6f} accuracy {:.6f} normalised entropy {:.6f}\n"
       "{}"
       "calibration {:.6f}: mean score {:.6f}, mean label {:.6f}\n"
-      "{}, {}\n",
+      "{}, {}, {} of rows\n",
       m.metrics.roc_auc, m.metrics.logloss, m.metrics.accuracy, m.normalised_entropy(),
       GroupedText(m), m.calibration(), m.mean_score, m.mean_label,
-      Counted(m.summary.samples, "sample"), RateText(m.summary));
+      Counted(m.summary.samples, "sample"), RateText(m.summary), Megabytes(m.rows_bytes));
 }
 
 std::string JsonOf(const Measured& m, const Manifest& model) {
@@ -239,6 +242,7 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
                                  {"mean_label", m.mean_label},
                                  {"calibration", NumberOrNull(m.calibration())},
                                  {"normalised_entropy", NumberOrNull(m.normalised_entropy())},
+                                 {"rows_bytes", m.rows_bytes},
                                  {"seconds", m.summary.seconds}};
   for (const CalibrationBin& bin : m.by_score) {
     json["by_score"].push_back(
@@ -309,7 +313,8 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
                              .mean_label = MeanOf(labels),
                              .by_score = CalibrationByScore(labels, all_scores, /*bins=*/10),
                              .group_by = command_line.Value(kGroupByFlag),
-                             .grouped = grouped.Of()};
+                             .grouped = grouped.Of(),
+                             .rows_bytes = job.model->rows().bytes()};
   fmt::print(stderr, "{}", only.Warning());
   return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(measured, job.model->manifest()),
                         TextOf(measured));

@@ -1,6 +1,8 @@
 // The kernels of bags against plain loops, bit for bit: as the product calls them, and their body
-// for each width of vectors that this machine can run.
+// for each width of vectors that this machine can run. Those of quantised rows against plain loops
+// over the floats that the rows stand for.
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -78,22 +80,30 @@ void ExpectSameBits(const Pooled& got, const Pooled& want, const std::string& wh
   EXPECT_EQ(got.winners, want.winners) << what;
 }
 
-void ExpectBitsOfPlainLoops(const BagView& bags, std::span<const float> rows, size_t dim,
-                            Pooling pooling) {
+// `rows`: `floats`, or quantised rows that stand for them.
+void ExpectBitsOfPlainLoops(const BagView& bags, const RowsView& rows,
+                            std::span<const float> floats, size_t dim, Pooling pooling) {
   const bool is_max = pooling == Pooling::kMax;
-  const Pooled want = is_max ? PlainMaxima(bags, rows, dim) : PlainSums(bags, rows, dim);
-  const std::string what = fmt::format("{} bags, {} lookups, dim {}", bags.bags(),
-                                       bags.offsets.back() - bags.offsets.front(), dim);
+  const Pooled want = is_max ? PlainMaxima(bags, floats, dim) : PlainSums(bags, floats, dim);
+  const std::string what = fmt::format("{} bags, {} lookups, dim {}, {} bits", bags.bags(),
+                                       bags.offsets.back() - bags.offsets.front(), dim, rows.bits);
   Pooled got{.out = std::vector<float>(want.out.size(), 7.0f)};
   PoolBags(bags, {.pooling = pooling}, rows, dim, got.out, &got.winners);
   ExpectSameBits(got, want, what);
+  if (is_max && rows.bits != kFloatBits) return;  // They are unpacked, and then floats.
   const size_t lookups = bags.offsets.back();
   for (const Kernel& kernel : BagKernels()) {
     for (const size_t prefetch_end : {size_t{0}, lookups - std::min(lookups, kRowsAhead)}) {
       got.out.assign(want.out.size(), 7.0f);
       got.winners.assign(want.winners.size(), 7);
-      kernel({bags, rows.data(), dim, got.out.data(), is_max ? got.winners.data() : nullptr,
-              prefetch_end});
+      kernel({.bags = bags,
+              .rows = rows.bytes.data(),
+              .bits = rows.bits,
+              .row_bytes = BytesOfRow(rows.bits, dim),
+              .dim = dim,
+              .out = got.out.data(),
+              .winners = is_max ? got.winners.data() : nullptr,
+              .prefetch_end = prefetch_end});
       ExpectSameBits(got, want, what);
     }
   }
@@ -138,7 +148,7 @@ class BagKernelTest : public testing::Test {
           std::vector<float> weights(weighted ? slots.size() : 0);
           std::ranges::generate(weights, [&] { return uniform_(random_); });
           ExpectBitsOfPlainLoops({.offsets = offsets, .slots = slots, .weights = weights}, rows,
-                                 dim, pooling);
+                                 rows, dim, pooling);
         }
       }
     }
@@ -182,6 +192,74 @@ TEST_F(BagKernelTest, MaximaAndWinnersHaveTheBitsOfAPlainLoop) {
       -1.0f, -0.0f, 0.0f, 0.5f, -infinity, infinity, std::numeric_limits<float>::quiet_NaN()};
   ExpectEverywhere(Pooling::kMax, /*weighted=*/false,
                    [&] { return values[random_() % values.size()]; });
+}
+
+// A table of `count` quantised rows, and the floats that they stand for.
+struct QuantisedTable {
+  std::vector<std::byte> rows;
+  std::vector<float> floats;
+};
+
+QuantisedTable MakeQuantised(uint32_t bits, size_t count, size_t dim,
+                             const std::function<float()>& value) {
+  QuantisedTable table{.rows = std::vector<std::byte>(count * BytesOfRow(bits, dim)),
+                       .floats = std::vector<float>(count * dim)};
+  std::ranges::generate(table.floats, value);
+  EXPECT_OK(QuantiseRows(bits, 0, table.floats, dim, table.rows));
+  DequantiseRows(bits, table.rows, dim, table.floats);
+  return table;
+}
+
+TEST_F(BagKernelTest, QuantisedRowsArePooledToTheBitsOfTheirFloats) {
+  for (const uint32_t bits : kQuantisedBits) {
+    for (const size_t dim : {1u, 3u, 4u, 7u, 17u, 64u, 83u}) {
+      // Numbers of very different sizes: scales and numbers that are subnormal in f16, too.
+      const QuantisedTable table = MakeQuantised(bits, 40, dim, [this] {
+        return std::ldexp(uniform_(random_), -static_cast<int>(random_() % 24));
+      });
+      const RowsView rows(table.rows, bits);
+      for (const std::vector<uint32_t>& offsets : AllOffsets()) {
+        std::vector<uint32_t> slots(offsets.back());
+        std::ranges::generate(slots, [&] { return static_cast<uint32_t>(random_() % 40); });
+        std::vector<float> weights(slots.size());
+        std::ranges::generate(weights, [&] { return uniform_(random_); });
+        const BagView bags = {.offsets = offsets, .slots = slots};
+        ExpectBitsOfPlainLoops(bags, rows, table.floats, dim, Pooling::kSum);
+        ExpectBitsOfPlainLoops({.offsets = offsets, .slots = slots, .weights = weights}, rows,
+                               table.floats, dim, Pooling::kSum);
+        if (offsets.front() > 0) continue;
+        ExpectBitsOfPlainLoops(bags, rows, table.floats, dim, Pooling::kMax);
+      }
+    }
+  }
+}
+
+TEST_F(BagKernelTest, QuantisedRowsHaveEveryPoolingOfTheirFloats) {
+  constexpr size_t kDim = 19;
+  // Of the middle of a longer batch.
+  const std::vector<uint32_t> offsets = OffsetsOf({3, 0, 1, 20}, 70);
+  for (const uint32_t bits : kQuantisedBits) {
+    // Too large for the cache: its rows are prefetched.
+    const size_t count = (size_t{1} << 20) / BytesOfRow(bits, kDim) + 100;
+    const QuantisedTable table =
+        MakeQuantised(bits, count, kDim, [this] { return uniform_(random_); });
+    std::vector<uint32_t> slots(offsets.back());
+    std::ranges::generate(slots, [&] { return static_cast<uint32_t>(random_() % count); });
+    const BagView bags = {.offsets = offsets, .slots = slots};
+    for (const Pooling pooling : {Pooling::kSum, Pooling::kMean, Pooling::kMax}) {
+      for (const bool exact : {false, true}) {
+        Pooled got{.out = std::vector<float>(bags.bags() * kDim)}, want = got;
+        const BagOptions options = {.pooling = pooling, .exact = exact};
+        PoolBags(bags, options, {table.rows, bits}, kDim, got.out, &got.winners);
+        PoolBags(bags, options, table.floats, kDim, want.out, &want.winners);
+        ExpectSameBits(got, want, fmt::format("{} bits", bits));
+      }
+    }
+    std::vector<float> got(slots.size() * kDim), want(got.size());
+    GatherRows(slots, {table.rows, bits}, kDim, got);
+    GatherRows(slots, table.floats, kDim, want);
+    EXPECT_EQ(BitsOf(got), BitsOf(want));
+  }
 }
 
 TEST_F(BagKernelTest, GatheredRowsAreCopies) {

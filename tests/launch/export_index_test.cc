@@ -62,6 +62,24 @@ TEST(ExportIndex, IsReadAsItWasWritten) {
   EXPECT_EQ(read.value().interaction_itself, index.interaction_itself);
 }
 
+TEST(ExportIndex, OfQuantisedRowsSaysTheirBits) {
+  const TempDir dir;
+  ExportIndex index = Sample();
+  ASSERT_OK(WriteExportIndex(dir.path(), index));
+  EXPECT_EQ(TextOf(dir / "export.json").find("row_bits"), std::string::npos);
+  index.row_bits = 4;
+  ASSERT_OK(WriteExportIndex(dir.path(), index));
+  const Result<ExportIndex> read = ReadExportIndex(dir.path());
+  ASSERT_OK(read);
+  EXPECT_EQ(read.value().row_bits, 4u);
+  std::string text = TextOf(dir / "export.json");
+  text.replace(text.find("\"row_bits\": 4"), 13, "\"row_bits\": 5");
+  WriteSealed(dir / "export.json", text);
+  const Status unknown = ReadExportIndex(dir.path()).status();
+  EXPECT_EQ(unknown.code(), StatusCode::kCorruption);
+  EXPECT_THAT(unknown.message(), HasSubstr("row_bits is 5"));
+}
+
 TEST(ExportIndex, OfAnotherDirectoryOrAProgramToComeIsRefusedInWords) {
   const TempDir dir;
   const Status none = ReadExportIndex(dir.path()).status();

@@ -52,6 +52,38 @@ TEST(MatrixFile, AVectorHasOneDimension) {
   EXPECT_THAT(MatrixFileTextOf(dir / "v.npy"), testing::HasSubstr("'shape': (3,), }"));
 }
 
+TEST(MatrixFile, QuantisedRowsAreBytesOrHalves) {
+  const TempDir dir;
+  const std::array rows = {0.0f, 1.0f, 2.0f, 3.0f, 5.0f, -1.0f};
+  for (const auto& [bits, header] :
+       {std::pair(16u, "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }"),
+        {8u, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 11), }"},
+        {4u, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 6), }"},
+        {2u, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 5), }"}}) {
+    auto file = MatrixFile::Create(dir / "m.npy", "npy", 2, 3, /*is_vector=*/false, bits);
+    ASSERT_OK(file);
+    ASSERT_OK(file.value()->Append(std::span(rows).first(3)));
+    ASSERT_OK(file.value()->Append(std::span(rows).last(3)));
+    ASSERT_OK(file.value()->Finish());
+    std::string want(2 * BytesOfRow(bits, 3), '\0');
+    ASSERT_OK(QuantiseRows(bits, 0, rows, 3, std::as_writable_bytes(std::span(want))));
+    const std::string text = MatrixFileTextOf(dir / "m.npy");
+    EXPECT_EQ(text.size(), static_cast<size_t>(BytesOfMatrix("npy", 2, 3, bits)) + 128);
+    EXPECT_THAT(text, testing::HasSubstr(header));
+    EXPECT_EQ(text.substr(128), want);
+  }
+}
+
+TEST(MatrixFile, ARowThatCannotBeQuantisedIsNamed) {
+  const TempDir dir;
+  auto file = MatrixFile::Create(dir / "m.npy", "npy", 3, 1, /*is_vector=*/false, 4);
+  ASSERT_OK(file);
+  ASSERT_OK(file.value()->Append(std::array{1.0f}));
+  const Status status = file.value()->Append(std::array{2.0f, -1e6f});
+  EXPECT_EQ(status.exit_code(), 2);
+  EXPECT_THAT(status.message(), testing::HasSubstr("row 2 has the number -1000000"));
+}
+
 TEST(MatrixFile, AFullDiskIsSaidToBeFull) {
   const TempDir dir;
   const SmallDisk disk(dir / "disk", "64k");

@@ -10,6 +10,7 @@
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 #include "tests/mpi/all_kinds_model.h"
+#include "tests/testing/npy_writer.h"
 #include "tests/testing/process.h"
 #include "tests/testing/small_disk.h"
 
@@ -66,6 +67,21 @@ class Predict : public testing::Test {
     return TextOf(dir_ / "scores.tsv");
   }
 
+  // Scores by quantised rows are the same wherever rows are, and on any number of threads.
+  void ExpectSameQuantisedScoresEverywhere(const std::string& bits) {
+    SCOPED_TRACE(bits + " bits");
+    const std::string flag = "--quantize_rows=" + bits, out = dir_ / "export_in_bits";
+    const std::string scores = Scores({flag, "--threads=1"});
+    EXPECT_EQ(std::ranges::count(scores, '\n'), 700);
+    EXPECT_EQ(Scores({flag, "--threads=3"}), scores);
+    EXPECT_EQ(Scores({flag, "--rows=disk"}), scores);
+    std::filesystem::remove_all(out);
+    const ProcessResult exported = Run({"ckpt", "export", "--stored", flag, "--out=" + out});
+    ASSERT_EQ(exported.exit_code, 0) << exported.Describe();
+    EXPECT_EQ(Scores({"--rows=" + out, "--threads=3"}), scores);
+    EXPECT_EQ(Scores({"--rows=" + out, flag}), scores);
+  }
+
   std::vector<float> Exported(const std::string& file) {
     const auto npy = NpyFile::Open(dir_ / "export" + "/" + file);
     CHECK(npy.ok()) << npy.status().ToString();
@@ -115,6 +131,8 @@ TEST_P(PredictOnPlans, ScoresOfEveryKindAreThoseOfTheTrainerWhereverRowsAre) {
         Run({"ckpt", "export", "--stored", "--out=" + dir_ / fmt::format("export_{}", rotation)});
     ASSERT_EQ(exported.exit_code, 0) << exported.Describe();
     EXPECT_EQ(Scores({"--rows=" + dir_ / fmt::format("export_{}", rotation)}), scores);
+    static const std::vector<std::string> kBits = {"8", "4", "2", "16"};
+    ExpectSameQuantisedScoresEverywhere(kBits[(rotation + plan.name.size()) % kBits.size()]);
   }
 }
 
@@ -200,11 +218,110 @@ TEST_F(Predict, EvalSaysWhatTheScoresAreWorth) {
   EXPECT_THAT(result.out,
               ContainsRegex("^AUC 0\\.[0-9]{6} logloss [0-9.]+ accuracy [0-9.]+\ncalibration "
                             "[0-9.]+: mean score 0\\.[0-9]+, mean label 0\\.[0-9]+\n700 samples, "
-                            "[0-9]+ samples/s\n$"));
+                            "[0-9]+ samples/s, 0.1 MB of rows\n$"));
   const nlohmann::json measured = Eval();
   EXPECT_NEAR(measured.at("calibration").get<double>(),
               measured.at("mean_score").get<double>() / measured.at("mean_label").get<double>(),
               1e-9);
+}
+
+// ---- Quantised rows -----------------------------------------------------------------------------
+
+TEST_F(Predict, QuantisedRowsTakeTheBytesOfTheirFormat) {
+  ASSERT_EQ(TrainSmall().exit_code, 0);
+  constexpr uint64_t kRows = 4040;
+  const std::string scores = Scores();
+  EXPECT_EQ(Eval().at("rows_bytes"), kRows * 32);
+  EXPECT_EQ(Eval({"--rows=disk"}).at("rows_bytes"), 0u);
+  for (const auto& [bits, bytes] : {std::pair("16", 16u), {"8", 16u}, {"4", 8u}, {"2", 6u}}) {
+    ExpectSameQuantisedScoresEverywhere(bits);
+    EXPECT_NE(Scores({fmt::format("--quantize_rows={}", bits)}), scores);
+    EXPECT_EQ(Eval({fmt::format("--quantize_rows={}", bits)}).at("rows_bytes"), kRows * bytes);
+    EXPECT_EQ(Eval({"--rows=" + dir_ / "export_in_bits"}).at("rows_bytes"), kRows * bytes);
+  }
+  const ProcessResult told = Run({"eval", "--quantize_rows=8"});
+  EXPECT_THAT(told.err, HasSubstr("2 tables in memory in 8 bits (0.1 MB)"));
+  EXPECT_THAT(Run({"eval", "--rows=" + dir_ / "export_in_bits"}).err,
+              HasSubstr("2 tables mapped in 2 bits (0.0 MB)"));
+}
+
+// Of data with a planted effect an id, as the quickstart's.
+TEST_F(Predict, QuantisedRowsLoseLittleAuc) {
+  const TrainResult trained =
+      Train({.flags = {"--arch_embedding_size=7-24-200-5000-40000", "--arch_sparse_feature_size=16",
+                       "--arch_mlp_bot=13-64-16", "--arch_mlp_top=64-1", "--loss_function=bce",
+                       "--mini_batch_size=256", "--optimizer=adagrad", "--learning_rate=0.02",
+                       "--data_generation=synthetic", "--data_size=60000", "--zipf_exponent=1.2",
+                       "--effect_scale=2", "--synthetic_test_samples=20000",
+                       "--model_dir=" + dir_ / "model"}});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const double auc = Eval().at("auc");
+  EXPECT_GT(auc, 0.75);
+  EXPECT_NEAR(Eval({"--quantize_rows=16"}).at("auc").get<double>(), auc, 0.0001);
+  EXPECT_NEAR(Eval({"--quantize_rows=8"}).at("auc").get<double>(), auc, 0.0005);
+  EXPECT_NEAR(Eval({"--quantize_rows=4"}).at("auc").get<double>(), auc, 0.003);
+}
+
+TEST_F(Predict, AQuantisedExportThatIsNotTheModelsIsRefusedByName) {
+  ASSERT_EQ(TrainSmall().exit_code, 0);
+  const std::string out = dir_ / "export", file = out + "/table-t0.npy";
+  ASSERT_EQ(Run({"ckpt", "export", "--stored", "--quantize_rows=8", "--out=" + out}).exit_code, 0);
+  ASSERT_EQ(Run({"ckpt", "export", "--stored", "--out=" + dir_ / "floats"}).exit_code, 0);
+  const auto refused = [&](const std::vector<std::string>& flags, int exit_code,
+                           const std::vector<std::string>& words) {
+    std::vector<std::string> arguments = {"predict", "--out=" + dir_ / "scores.tsv"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const ProcessResult result = Run(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.Describe();
+    for (const std::string& word : words) EXPECT_THAT(result.err, HasSubstr(word));
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "scores.tsv"));
+  };
+  refused({"--rows=" + out, "--quantize_rows=4"}, 2,
+          {"--rows=" + out, "--quantize_rows=4: its rows were exported in 8 bits"});
+  refused({"--rows=" + dir_ / "floats", "--quantize_rows=8"}, 2,
+          {"--quantize_rows=8: its rows were exported as floats"});
+  const std::string good = TextOf(file);
+  std::string flipped = good;
+  flipped[5000] ^= 1;
+  std::ofstream(file) << flipped;
+  refused({"--rows=" + out}, 1, {"table \"t0\"", file});
+  std::ofstream(file) << good.substr(0, good.size() - 16);
+  refused({"--rows=" + out}, 1, {"table \"t0\"", file});
+  std::filesystem::remove(file);
+  refused({"--rows=" + out}, 1, {"table \"t0\"", file});
+  std::ofstream(file) << good;
+  ASSERT_EQ(TrainSmall({"--numpy_rand_seed=5", "--overwrite"}).exit_code, 0);
+  refused({"--rows=" + out}, 2, {"it was exported from model"});
+}
+
+TEST_F(Predict, ARowThatCannotBeQuantisedIsNamedAndNothingIsMade) {
+  std::vector<float> values(50 * 8, 0.5f);
+  values[7 * 8 + 3] = -1e6f;
+  WriteNpy<float>(dir_ / "large.npy", 8, values);
+  std::ofstream(dir_ / "model.yaml")
+      << "model: {arch_mlp_bot: [5, 8], arch_mlp_top: [8, 1], arch_sparse_feature_size: 8}\n"
+         "training: {mini_batch_size: 40, learning_rate: 1e-30}\n"
+         "tables:\n  list:\n  - {name: a, rows: 50, freeze: true, init_from: "
+      << dir_ / "large.npy"
+      << "}\n";
+  ASSERT_EQ(TrainOn({"--config=" + dir_ / "model.yaml"}).exit_code, 0);
+  const std::string words = "table \"a\": row 7 has the number -1000000";
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"predict", "--out=" + dir_ / "made"},
+           {"predict", "--rows=disk", "--out=" + dir_ / "made"},
+           {"ckpt", "export", "--out=" + dir_ / "made"},
+           {"ckpt", "export", "--stored", "--out=" + dir_ / "made"}}) {
+    std::vector<std::string> in_4_bits = arguments, in_8_bits = arguments;
+    in_4_bits.push_back("--quantize_rows=4");
+    in_8_bits.push_back("--quantize_rows=8");
+    const ProcessResult refused = Run(in_4_bits);
+    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
+    EXPECT_THAT(refused.err, HasSubstr(words));
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "made"));
+    const ProcessResult made = Run(in_8_bits);
+    EXPECT_EQ(made.exit_code, 0) << made.Describe();
+    std::filesystem::remove_all(dir_ / "made");
+  }
 }
 
 // ---- Rows that no step has trained --------------------------------------------------------------
@@ -348,6 +465,9 @@ TEST_F(Predict, WhatTheOperatorCanMendIsRefusedInWords) {
            {{"predict", "--out=" + dir_.path()}, "is a directory"},
            {{"eval", "--untrained=zeros"},
             "--untrained=zeros (known: initial, zero, mean). Did you mean \"zero\"?"},
+           {{"eval", "--quantize_rows=3"}, "--quantize_rows=3 (known: 16, 8, 4, 2)"},
+           {{"ckpt", "export", "--quantize_rows=8", "--format=tsv", "--out=" + dir_ / "x"},
+            "--quantize_rows needs --format=npy"},
            {{"eval", "--rows=" + dir_ / "nowhere"}, "holds no export"},
            {{"eval", "--rows=" + dir_ / "export"}, "--stored --format=npy is needed"},
            {{"eval", "--rows=disk", "--rows_memory_mb=3"}, "--rows_memory_mb=3"},

@@ -138,6 +138,58 @@ TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
       CompareInt8(dir, run({"predict", "--data=" + dir / "data", "--out=-", "--quantize_mlp=8"})));
 }
 
+// What torch packs of the floats of an export is what a quantised export of them holds, and torch's
+// own lookups read it. argv: the exports of floats and of quantised rows, bits.
+constexpr const char* kReadQuantised = R"(
+import sys
+import numpy, torch
+
+floats, packed, bits = sys.argv[1:]
+floats = torch.from_numpy(numpy.load(floats + "/table-t0.npy"))
+packed = torch.from_numpy(numpy.load(packed + "/table-t0.npy"))
+if bits == "16":
+    assert torch.equal(packed, floats.half())
+    sys.exit()
+ops, name = torch.ops.quantized, "embedding_bag_" + {"8": "byte", "4": "4bit", "2": "2bit"}[bits]
+assert torch.equal(packed, getattr(ops, name + "_prepack")(floats))
+values = getattr(ops, name + "_unpack")(packed)
+assert values.shape == floats.shape and (values - floats).abs().max() < 0.5
+if bits != "2":
+    ids, offsets = torch.arange(600) * 7 % len(floats), torch.arange(0, 601, 20)
+    pooled = getattr(ops, name + "_rowwise_offsets")(packed, ids, offsets, include_last_offset=True)
+    want = values[ids].reshape(30, 20, -1).sum(1)
+    assert (pooled - want).abs().max() < 1e-5, (pooled - want).abs().max()
+)";
+
+TEST(PyTorch, ReadsQuantisedExportsAsItsOwn) {
+  if (!HasTorch()) GTEST_SKIP() << "Debian's python3-torch and python3-numpy are not installed";
+  const TempDir dir;
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), ROWHOUSE_BINARY);
+    arguments.push_back("--model_dir=" + dir / "model");
+    return RunCommand({.arguments = std::move(arguments)});
+  };
+  const ProcessResult trained =
+      run({"train", "--arch_embedding_size=4000-40", "--arch_sparse_feature_size=20",
+           "--arch_mlp_bot=5-20", "--arch_mlp_top=8-1", "--mini_batch_size=40",
+           "--optimizer=adagrad", "--learning_rate=0.1", "--loss_function=bce",
+           "--data_generation=synthetic", "--data_size=4000"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  std::ofstream(dir / "read.py") << kReadQuantised;
+  const auto export_to = [&](const std::string& name, std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"ckpt", "export", "--stored", "--out=" + dir / name});
+    const ProcessResult exported = run(flags);
+    EXPECT_EQ(exported.exit_code, 0) << exported.Describe();
+  };
+  export_to("floats", {});
+  for (const std::string bits : {"16", "8", "4", "2"}) {
+    export_to(bits, {"--quantize_rows=" + bits});
+    const ProcessResult torch = RunCommand(
+        {.arguments = {kPytorchPython, "-B", dir / "read.py", dir / "floats", dir / bits, bits}});
+    EXPECT_EQ(torch.exit_code, 0) << torch.Describe();
+  }
+}
+
 // The ids of each table of 3, by its number, and where its bags begin.
 std::vector<Bags> BagsOfText(const std::string& text) {
   const TempDir dir;

@@ -55,6 +55,29 @@ TEST_P(WholeTables, GiveTheBitsOfMergedRowsWithLearnedWeights) {
   ExpectSameBits(table);
 }
 
+// Each physical table is quantised, learned weights among them.
+TEST_P(WholeTables, QuantisedGiveTheBitsOfTheNumbersTheyStandFor) {
+  for (const uint32_t bits : kQuantisedBits) {
+    SCOPED_TRACE(bits);
+    LogicalTable table = TableFor(GetParam());
+    table.weighted_pooling = "learned";
+    EmbeddingOverArrays merged({table}), whole({table});
+    for (EmbeddingOverArrays* layer : {&merged, &whole}) {
+      for (std::vector<float>& values : layer->tables) FillWithNumbers(values);
+      FillWithNumbers(layer->dense.values());
+    }
+    std::vector<std::vector<std::byte>> tables;
+    for (const TableSpec& spec : whole.embedding.tables().physical) {
+      std::vector<float>& values = merged.tables[Raw(spec.id)];
+      std::vector<std::byte>& rows = tables.emplace_back(spec.rows * BytesOfRow(bits, spec.dim));
+      ASSERT_OK(QuantiseRows(bits, 0, values, spec.dim, rows));
+      DequantiseRows(bits, rows, spec.dim, values);
+      whole.embedding.ReadFrom(spec.id, {rows, bits});
+    }
+    EXPECT_EQ(whole.Forward({kBags}), merged.Forward({kBags}));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, WholeTables, testing::ValuesIn(TableKinds().Names()),
                          [](const auto& test) { return test.param; });
 

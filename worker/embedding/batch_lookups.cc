@@ -28,7 +28,7 @@ std::span<uint64_t> BatchLookups::Add(TableId table, size_t count, size_t* first
 void BatchLookups::Merge() {
   for (size_t t = 0; t < batches_.size(); ++t) {
     RowBatch& batch = batches_[t];
-    if (whole_[t].data() != nullptr) {
+    if (whole_[t].bytes.data() != nullptr) {
       slots_[t].assign(lookups_[t].begin(), lookups_[t].end());
       continue;
     }

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "common/kernels/bag_kernels.h"
 #include "common/types.h"
 #include "sharding/rows/row_merge.h"
 #include "sharding/tables/embedding_tables.h"
@@ -22,9 +23,9 @@ class BatchLookups {
  public:
   explicit BatchLookups(const EmbeddingTables& tables);
 
-  // From the next Merge on, lookups of the table read `values`, rows x dim of the whole table, and
-  // its batch has no rows. The values outlive this object. Requires fewer than 2^32 rows.
-  void ReadFrom(TableId table, std::span<const float> values) { whole_[Raw(table)] = values; }
+  // From the next Merge on, lookups of the table read `rows`, all of its rows, and its batch has
+  // none. They outlive this object. Requires fewer than 2^32 rows.
+  void ReadFrom(TableId table, const RowsView& rows) { whole_[Raw(table)] = rows; }
 
   // A new batch: there are no lookups.
   void Clear();
@@ -41,10 +42,10 @@ class BatchLookups {
     return std::span(slots_[Raw(table)]).subspan(first, count);
   }
 
-  // dim floats a place: those of rows(table), or the whole table.
-  std::span<const float> values(TableId table) const {
-    const std::span<const float> whole = whole_[Raw(table)];
-    return whole.data() != nullptr ? whole : std::span<const float>(batches_[Raw(table)].values);
+  // By place: those of rows(table), or the whole table.
+  RowsView values(TableId table) const {
+    const RowsView& whole = whole_[Raw(table)];
+    return whole.bytes.data() != nullptr ? whole : RowsView(batches_[Raw(table)].values);
   }
 
   // Memory of lookups and their slots.
@@ -68,7 +69,7 @@ class BatchLookups {
   // Of each physical table: the row of each lookup, and its place among the distinct rows.
   std::vector<std::vector<uint64_t>> lookups_;
   std::vector<std::vector<uint32_t>> slots_;
-  std::vector<std::span<const float>> whole_;  // of each physical table; null: it is merged
+  std::vector<RowsView> whole_;  // of each physical table; null: it is merged
 };
 
 }  // namespace rowhouse

@@ -151,9 +151,11 @@ void Branch::WeighLookups() {
   weights_ = data_weights_;
   if (!feature_.weights) return;
   const std::span<const uint32_t> slots = SlotsOf(*feature_.weights, first_weight_);
-  const std::span<const float> values = context_.lookups.values(*feature_.weights);
+  std::vector<float>& learned = context_.learned_weights;
+  learned.resize(slots.size());
+  GatherRows(slots, context_.lookups.values(*feature_.weights), /*dim=*/1, learned);
   if (weights_.empty()) weights_.assign(slots.size(), 1.0f);
-  for (size_t p = 0; p < slots.size(); ++p) weights_[p] *= values[slots[p]];
+  for (size_t p = 0; p < slots.size(); ++p) weights_[p] *= learned[p];
 }
 
 void Branch::Divide(SampleSlice samples, std::span<float> vectors) const {

@@ -59,6 +59,7 @@ struct BranchContext {
   MatrixProducts products;
   // Buffers of a call; no branch keeps anything in them.
   std::vector<uint32_t> places;
+  std::vector<float> learned_weights;
   std::vector<float> pooled_gradient, combined_gradient, part_gradient, projection_gradient;
 };
 

@@ -156,12 +156,12 @@ void EmbeddingLayer::Assign(size_t feature, const ResolvedIds& ids) {
   }
 }
 
-void EmbeddingLayer::ReadFrom(TableId table, std::span<const float> values) {
+void EmbeddingLayer::ReadFrom(TableId table, const RowsView& rows) {
   const TableSpec& spec = tables_.physical[Raw(table)];
   CHECK_LT(spec.rows, uint64_t{1} << 32);
-  CHECK_EQ(values.size(), spec.rows * spec.dim);
+  CHECK_EQ(rows.bytes.size(), spec.rows * BytesOfRow(rows.bits, spec.dim));
   CHECK_EQ(spec.max_norm, 0.0);
-  lookups_.ReadFrom(table, values);
+  lookups_.ReadFrom(table, rows);
 }
 
 void EmbeddingLayer::RowsArrived() {

@@ -43,11 +43,10 @@ class EmbeddingLayer {
   // sum; then everything is as before the call.
   Status Prepare(const std::vector<Bags>& features);
 
-  // For models that are not trained: lookups of the table read `values`, rows x dim of all its
-  // rows, where they lie, and its row batch stays empty. The values outlive the layer. Requires
-  // fewer than 2^32 rows and no max_norm, as nobody may change the values; Backward must not be
-  // called.
-  void ReadFrom(TableId table, std::span<const float> values);
+  // For models that are not trained: lookups of the table read `rows`, all of its rows, where they
+  // lie, and its row batch stays empty. They outlive the layer. Requires fewer than 2^32 rows and
+  // no max_norm, as nobody may change them; Backward must not be called.
+  void ReadFrom(TableId table, const RowsView& rows);
 
   // One for each physical table, in their order. Prepare fills rows and counts and sizes values.
   std::vector<RowBatch>& row_batches() { return lookups_.batches(); }
