@@ -159,7 +159,7 @@ const std::vector<Verb>& Verbs() {
       {"data", kData,
        "looks at data, guesses a configuration from them, and makes the binary form that trains "
        "fastest",
-       "convert | info | verify | head | stats | infer [FILE ...]"},
+       "convert | info | verify | head | stats | infer | baseline [FILE ...]"},
       {"predict", kPredict,
        "writes a score for each sample of --data, with the saved model in --model_dir"},
       {"eval", kEval, "measures the saved model in --model_dir on the samples of --data"},

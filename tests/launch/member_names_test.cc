@@ -42,6 +42,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/calibrate/kernels/store.cc", {"rocksdb"}, "the kernel measures it"},
       {"launch/calibrate/trained_config.cc", {"*"}, "runs that factors are fitted to"},
       {"launch/calibrate/trained_config.h", {"adagrad", "dot", "row_wise"}, kDefault},
+      {"launch/data/baseline.cc", {"dlrm"}, kWord},
       {"launch/data/convert.cc", {"block", "criteo"}, kWord + "; " + kDefault},
       {"launch/plan/candidates_report.cc", {"memory"}, kWord},
       {"launch/lab/train_bench.cc", {"dcn", "synthetic"}, kMakes},

@@ -181,6 +181,7 @@ void AddComputation(SettingList& list) {
             .aliases = {"seed"},
             .digest = kIn,
             .is_basic = true,
+            .verbs = kTrain | kPlan | kData,
             .then = [](Settings& s) {
               ForAllTables(
                   s, [&s](LogicalTable& table) { table.initialiser_options.seed = s.data.seed; });

@@ -1,0 +1,121 @@
+// rowhouse data baseline, called as the program calls it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "common/durable_file.h"
+#include "common/json_text.h"
+#include "launch/data/data_verb.h"
+#include "tests/testing/testing.h"
+
+namespace rowhouse {
+namespace {
+
+using testing::HasSubstr;
+
+Status RunBaselineWords(std::vector<std::string> words) {
+  words.insert(words.begin(), {"rowhouse", "data"});
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  ASSIGN_OR_RETURN(const CommandLine command_line,
+                   ParseCommandLine(static_cast<int>(argv.size()), argv.data()));
+  ASSIGN_OR_RETURN(const Settings settings, MakeSettings(command_line));
+  RETURN_IF_ERROR(settings.Validate(false));
+  return RunData(command_line, settings);
+}
+
+class DataBaseline : public ::testing::Test {
+ protected:
+  nlohmann::ordered_json FiguresOf(std::vector<std::string> words) {
+    words.insert(words.begin(), "baseline");
+    words.push_back("--json=" + (dir_ / "json"));
+    const Status status = RunBaselineWords(std::move(words));
+    EXPECT_OK(status);
+    if (!status.ok()) return {};
+    return ParseJson(ReadFile(dir_ / "json").value()).value();
+  }
+  std::string Refusal(std::vector<std::string> words) {
+    words.insert(words.begin(), "baseline");
+    const Status status = RunBaselineWords(std::move(words));
+    EXPECT_EQ(status.code(), StatusCode::kUsage);
+    return std::string(status.message());
+  }
+  // A CSV file of a city, which decides the label, and a price.
+  void WriteCsv(const std::string& name, int lines) {
+    std::ofstream out(dir_ / name);
+    out << "y,price,city\n";
+    for (int i = 0; i < lines; ++i) {
+      out << (i * 7 % 10 < 3) << "," << i % 13 << ",c" << i * 7 % 10 << "\n";
+    }
+    std::ofstream(dir_ / "config.yaml")
+        << "model: {arch_mlp_bot: [1, 2], arch_mlp_top: [3, 1]}\n"
+           "tables: {list: [{name: city, rows: 20}]}\n"
+           "schema: {format: delimited, label: y, dense: [price],\n"
+           "         categorical: [{name: city, ids: dictionary}]}\n";
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(DataBaseline, LearnsOwnTextWhateverTheModelsTablesAre) {
+  WriteCsv("a.csv", 1000);
+  const auto json =
+      FiguresOf({dir_ / "a.csv", "--config=" + (dir_ / "config.yaml"), "--test_fraction=0.2"});
+  EXPECT_EQ(json["train_samples"], 800);
+  EXPECT_EQ(json["test_samples"], 200);
+  EXPECT_GT(json["auc"], 0.99);
+  WriteCsv("b.csv", 50);
+  const auto other = FiguresOf(
+      {dir_ / "a.csv", "--config=" + (dir_ / "config.yaml"), "--test_data=" + (dir_ / "b.csv")});
+  EXPECT_EQ(other["train_samples"], 1000);
+  EXPECT_EQ(other["test_samples"], 50);
+}
+
+// The data of a run with the same settings: its test samples have the same labels.
+TEST_F(DataBaseline, TestsOnTheSplitOfARun) {
+  ASSERT_OK(RunBaselineWords({"imitate", "--data_size=5000", "--out=" + (dir_ / "text")}));
+  for (const char* split : {"tail", "random", "dlrm"}) {
+    const auto json = FiguresOf({dir_ / "text", "--test_fraction=0.3",
+                                 fmt::format("--test_split={}", split), "--numpy_rand_seed=5"});
+    DatasetOptions options = {.dense_features = 13,
+                              .table_rows = std::vector<uint64_t>(26, 50),
+                              .takes_bad_ids = {},
+                              .seed = 5,
+                              .file = dir_ / "text",
+                              .test_split = split,
+                              .test_fraction = 0.3};
+    const auto data = Datasets().Make("criteo", options);
+    ASSERT_OK(data);
+    Batch batch;
+    ASSERT_OK(data.value()->ReadTest(0, data.value()->test_samples(), &batch));
+    double sum = 0;
+    for (const float label : batch.labels) sum += static_cast<double>(label);
+    EXPECT_EQ(json["train_samples"], data.value()->train_samples()) << split;
+    EXPECT_EQ(json["test_samples"], batch.samples) << split;
+    EXPECT_DOUBLE_EQ(json["mean_label"], sum / static_cast<double>(batch.samples)) << split;
+  }
+}
+
+TEST_F(DataBaseline, SaysWhatIsMissing) {
+  WriteCsv("a.csv", 10);
+  const std::string csv = dir_ / "a.csv", config = "--config=" + (dir_ / "config.yaml");
+  EXPECT_THAT(Refusal({}), HasSubstr("expected FILE"));
+  EXPECT_THAT(Refusal({csv, config}), HasSubstr("--test_fraction=0.1"));
+  EXPECT_THAT(Refusal({csv, config, "--test_fraction=0.01"}), HasSubstr("none to test on"));
+  EXPECT_THAT(Refusal({csv, config, "--test_fraction=0.5", "--test_data=" + csv}),
+              HasSubstr("give one of them"));
+  EXPECT_THAT(Refusal({csv, config, "--test_fraction=0.5", "--data=" + csv}),
+              HasSubstr("give one of them"));
+  EXPECT_THAT(Refusal({"-", config, "--test_fraction=0.5"}), HasSubstr("is a pipe; give files"));
+  EXPECT_THAT(Refusal({csv, "--test_fraction=0.5"}), HasSubstr("a.csv:1:"));
+  std::ofstream(csv, std::ios::app) << "yes,1,c1\n";
+  EXPECT_THAT(Refusal({csv, config, "--test_fraction=0.5"}), HasSubstr("a.csv:12:1: y is"));
+  EXPECT_EQ(FiguresOf({csv, config, "--test_fraction=0.5", "--max_bad_lines=1"})["bad_lines"], 1);
+  ASSERT_OK(RunBaselineWords(
+      {"convert", csv, config, "--max_bad_lines=1", "--out=" + (dir_ / "converted")}));
+  EXPECT_THAT(Refusal({dir_ / "converted", config, "--test_fraction=0.5"}),
+              HasSubstr("give the text that it was made of"));
+}
+
+}  // namespace
+}  // namespace rowhouse
