@@ -6,9 +6,8 @@
 //   gather  the same rows copied, each to the place of its bag, later rows prefetched
 //   loop    a loop over bags in CSR form that serves every k alike, 64 columns at once (16 of 16)
 //   sum     of max: the sum of the same bags
-//   f32     of sum8 and sum4, sums of rows in 8 and 4 bits, which are rows a second: of floats,
-//   from
-//           a table of as many bytes
+//   f32     of sum8 and sum4, sums of rows in 8 and 4 bits, in rows a second: sums of as many
+//           rows of floats
 // Samples are short and many, in time of the thread: other work on the machine hits few of them.
 #include <time.h>
 
@@ -225,11 +224,13 @@ Result<std::vector<BenchFigure>> MeasureBags(const std::string& name, const Benc
     }
   }
   large.SetShape(20, 64);
-  LookupTable packed("memory", size_t{1} << 30);
-  packed.SetShape(20, 64, 8);
-  figures.push_back(packed.CompareRows(name, "sum8", &PoolBytes<8>, &large, 1.5));
-  packed.SetShape(20, 64, 4);
-  figures.push_back(packed.CompareRows(name, "sum4", &PoolBytes<4>, &large, 2.0));
+  constexpr size_t kRows = (size_t{1} << 30) / BytesOfRow(kFloatBits, 64);
+  LookupTable in_8("memory", kRows * BytesOfRow(8, 64));
+  in_8.SetShape(20, 64, 8);
+  figures.push_back(in_8.CompareRows(name, "sum8", &PoolBytes<8>, &large, 1.5));
+  LookupTable in_4("memory", kRows * BytesOfRow(4, 64));
+  in_4.SetShape(20, 64, 4);
+  figures.push_back(in_4.CompareRows(name, "sum4", &PoolBytes<4>, &large, 2.0));
   for (const auto& [table, dim] : {std::pair(&cached, 16), {&cached, 64}, {&large, 64}}) {
     for (const size_t k : {1, 4, 20, 100}) {
       table->SetShape(k, dim);

@@ -32,12 +32,13 @@ class RawText {
                               const std::string& files) {
     RawText text;
     ASSIGN_OR_RETURN(text.files_, ExpandFiles(files));
-    ASSIGN_OR_RETURN(const TextChunks chunks, TextChunks::Open(text.files_, false));
+    ASSIGN_OR_RETURN(text.format_, MakeTextFormat(source, options, text.files_));
+    ASSIGN_OR_RETURN(const TextChunks chunks,
+                     TextChunks::Open(text.files_, text.format_->records()));
     if (!chunks.can_be_read_again()) {
       return UsageError(
           "data baseline reads its files more than once: \"{}\" is a pipe; give files", files);
     }
-    ASSIGN_OR_RETURN(text.format_, MakeTextFormat(source, options, text.files_));
     BadLineCount bad_lines(options.max_bad_lines);
     text.layout_ = {.first_samples = {0},
                     .file_samples = std::vector<uint64_t>(text.files_.size())};
@@ -94,7 +95,7 @@ class RawText {
   using UseChunk = std::function<Result<bool>(const TextChunk& chunk, const Batch& raw,
                                               const std::vector<BadLine>& bad)>;
   Status ForEachChunk(const UseChunk& use) const {
-    ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files_, format_->has_quotes()));
+    ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files_, format_->records()));
     TextChunk chunk;
     Batch raw;
     for (;;) {
