@@ -6,6 +6,8 @@
 //   gather  the same rows copied, each to the place of its bag, later rows prefetched
 //   loop    a loop over bags in CSR form that serves every k alike, 64 columns at once (16 of 16)
 //   sum     of max: the sum of the same bags
+//   f32     of sum8 and sum4, sums of rows in 8 and 4 bits, in rows a second: sums of as many
+//           rows of floats
 // Samples are short and many, in time of the thread: other work on the machine hits few of them.
 #include <time.h>
 
@@ -44,6 +46,12 @@ void Pool(const BagView& bags, std::span<const float> rows, size_t dim, std::spa
 void PoolUnweighted(const BagView& bags, std::span<const float> rows, size_t dim,
                     std::span<float> out) {
   Pool<Pooling::kSum>({.offsets = bags.offsets, .slots = bags.slots}, rows, dim, out);
+}
+
+// Any bytes are quantised rows.
+template <uint32_t kBits>
+void PoolBytes(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out) {
+  SumBags({.offsets = bags.offsets, .slots = bags.slots}, {std::as_bytes(rows), kBits}, dim, out);
 }
 
 void Gather(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out) {
@@ -134,7 +142,7 @@ class LookupTable {
     for (uint32_t& draw : draws_) draw = static_cast<uint32_t>(bits.Next());
   }
 
-  void SetShape(size_t k, size_t dim) {
+  void SetShape(size_t k, size_t dim, uint32_t bits = kFloatBits) {
     dim_ = dim;
     k_ = k;
     offsets_.clear();
@@ -143,11 +151,12 @@ class LookupTable {
     // As many as the table has rows of dim 16.
     slots_.assign(draws_.begin(),
                   draws_.begin() + std::max<ptrdiff_t>(floats_ / 16, offsets_.back()));
-    for (uint32_t& slot : slots_) slot %= static_cast<uint32_t>(floats_ / dim);
+    const size_t rows = floats_ * sizeof(float) / BytesOfRow(bits, dim);
+    for (uint32_t& slot : slots_) slot %= static_cast<uint32_t>(rows);
     next_ = 0;
   }
 
-  // Bytes a second.
+  // Rows a second.
   double Measure(LookupKernel kernel) {
     const std::span rows(reinterpret_cast<const float*>(memory_.data()), floats_);
     const size_t lookups = offsets_.back();
@@ -158,23 +167,43 @@ class LookupTable {
       const std::span<const uint32_t> slots(&slots_[next_], lookups);
       kernel({.offsets = offsets_, .slots = slots, .weights = weights_}, rows, dim_, out_);
     }
-    return static_cast<double>(calls * lookups * dim_ * sizeof(float)) / (ThreadSeconds() - begin);
+    return static_cast<double>(calls * lookups) / (ThreadSeconds() - begin);
   }
 
   BenchFigure Compare(const std::string& bench, const std::string& kernel, LookupKernel system,
                       const std::string& yardstick, LookupKernel beside, double target) {
+    std::vector<BenchPair> pairs = Pairs(system, this, beside);
+    for (BenchPair& pair : pairs) {
+      pair.system *= static_cast<double>(dim_ * sizeof(float));
+      pair.yardstick *= static_cast<double>(dim_ * sizeof(float));
+    }
+    return Summarise(Name(bench, kernel, yardstick), "B/s", target, pairs);
+  }
+
+  // Rows of this table beside those of another.
+  BenchFigure CompareRows(const std::string& bench, const std::string& kernel, LookupKernel system,
+                          LookupTable* floats, double target) {
+    return Summarise(Name(bench, kernel, "f32"), "rows/s", target,
+                     Pairs(system, floats, &PoolUnweighted));
+  }
+
+ private:
+  std::string Name(const std::string& bench, const std::string& kernel,
+                   const std::string& yardstick) const {
+    return fmt::format("{}/{}/{}_{}_{}/{}", bench, name_, kernel, k_, dim_, yardstick);
+  }
+
+  std::vector<BenchPair> Pairs(LookupKernel system, LookupTable* other, LookupKernel beside) {
     std::vector<BenchPair> pairs(kLookupPairs);
     for (size_t i = 0; i <= pairs.size(); ++i) {
       BenchPair& pair = pairs[i % pairs.size()];  // the first is measured again, warm
       if (i % 2 == 0) pair.system = Measure(system);
-      pair.yardstick = Measure(beside);
+      pair.yardstick = other->Measure(beside);
       if (i % 2 == 1) pair.system = Measure(system);
     }
-    return Summarise(fmt::format("{}/{}/{}_{}_{}/{}", bench, name_, kernel, k_, dim_, yardstick),
-                     "B/s", target, pairs);
+    return pairs;
   }
 
- private:
   const std::string name_;
   const PageMemory memory_;
   const size_t floats_;
@@ -194,6 +223,14 @@ Result<std::vector<BenchFigure>> MeasureBags(const std::string& name, const Benc
       figures.push_back(large.Compare(name, "sum", &PoolUnweighted, "gather", &GatherAhead, 0.8));
     }
   }
+  large.SetShape(20, 64);
+  constexpr size_t kRows = (size_t{1} << 30) / BytesOfRow(kFloatBits, 64);
+  LookupTable in_8("memory", kRows * BytesOfRow(8, 64));
+  in_8.SetShape(20, 64, 8);
+  figures.push_back(in_8.CompareRows(name, "sum8", &PoolBytes<8>, &large, 1.5));
+  LookupTable in_4("memory", kRows * BytesOfRow(4, 64));
+  in_4.SetShape(20, 64, 4);
+  figures.push_back(in_4.CompareRows(name, "sum4", &PoolBytes<4>, &large, 2.0));
   for (const auto& [table, dim] : {std::pair(&cached, 16), {&cached, 64}, {&large, 64}}) {
     for (const size_t k : {1, 4, 20, 100}) {
       table->SetShape(k, dim);
@@ -217,7 +254,7 @@ REGISTER_MEMBER(
               .group = "rows",
               .what = "pooled and gathered rows, beside copies of their bytes and a plain loop",
               .time = "30 s",
-              .yardstick = "after the last /: copy, gather, loop over CSR, sum",
+              .yardstick = "after the last /: copy, gather, loop over CSR, sum, f32",
               .count = &MeasureBags}));
 
 }  // namespace
