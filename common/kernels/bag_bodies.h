@@ -82,9 +82,24 @@ ROWHOUSE_KERNEL_BODY void ReadScaleAndBias(const std::byte* row, size_t dim, flo
   }
 }
 
-// The q of fewer bits than 16, from `column` on. No vector expression makes GCC 12 choose the
-// instructions that widen bytes, which AVX2 and AVX-512 have; elsewhere each lane shifts its own
-// bits down from one word.
+// Whether a vector has a lane for every q, so that a row's numbers can be looked up by it.
+template <uint32_t kBits, size_t kBytes>
+inline constexpr bool kLooksUp = kBits <= 4 && kBytes == 64;
+
+// Lane i: the number of a q of i; with 2 bits, of i modulo 4.
+template <uint32_t kBits, size_t kBytes>
+ROWHOUSE_KERNEL_BODY void NumbersOfRow(const float* scale_and_bias,
+                                       typename VectorsOf<kBytes>::Floats* numbers) {
+  if constexpr (kLooksUp<kBits, kBytes>) {
+    typename VectorsOf<kBytes>::Floats q = {};
+    for (uint32_t i = 0; i < 16; ++i) q[i] = static_cast<float>(i % (1u << kBits));
+    *numbers = q * scale_and_bias[0] + scale_and_bias[1];
+  }
+}
+
+// The q of fewer bits than 16, from `column` on; bits above them are others'. No vector expression
+// makes GCC 12 choose the instructions that widen bytes, which AVX2 and AVX-512 have; elsewhere
+// each lane shifts its own bits down from one word.
 template <uint32_t kBits, size_t kBytes>
 ROWHOUSE_KERNEL_BODY void ReadSmallNumbers(const std::byte* row, size_t column,
                                            typename VectorsOf<kBytes>::Ints* numbers) {
@@ -100,7 +115,7 @@ ROWHOUSE_KERNEL_BODY void ReadSmallNumbers(const std::byte* row, size_t column,
     asm("vpmovzxbq %1, %0"
         : "=v"(pairs)
         : "m"(*reinterpret_cast<const std::byte(*)[kPacked]>(from)));
-    *numbers = reinterpret_cast<Ints>(pairs | pairs << 28) & 15;
+    *numbers = reinterpret_cast<Ints>(pairs | pairs << 28);
   } else {
     uint32_t word = 0;
     std::memcpy(&word, from, kPacked);
@@ -108,7 +123,7 @@ ROWHOUSE_KERNEL_BODY void ReadSmallNumbers(const std::byte* row, size_t column,
     typename VectorsOf<kBytes>::Words words = {}, shifts = {};
     words += word;
     for (uint32_t lane = 0; lane < kLanes; ++lane) shifts[lane] = lane * kBits;
-    *numbers = reinterpret_cast<Ints>(words >> shifts & ((1u << kBits) - 1));
+    *numbers = reinterpret_cast<Ints>(words >> shifts);
   }
 }
 
@@ -116,6 +131,7 @@ ROWHOUSE_KERNEL_BODY void ReadSmallNumbers(const std::byte* row, size_t column,
 template <uint32_t kBits, size_t kBytes>
 ROWHOUSE_KERNEL_BODY void ReadColumns(const std::byte* row, size_t column,
                                       const float* scale_and_bias,
+                                      const typename VectorsOf<kBytes>::Floats& of_row,
                                       typename VectorsOf<kBytes>::Floats* values) {
   typedef typename VectorsOf<kBytes>::Floats Floats;
   typedef typename VectorsOf<kBytes>::Ints Ints;
@@ -128,7 +144,12 @@ ROWHOUSE_KERNEL_BODY void ReadColumns(const std::byte* row, size_t column,
   } else {
     Ints numbers;
     ReadSmallNumbers<kBits, kBytes>(row, column, &numbers);
-    *values = __builtin_convertvector(numbers, Floats) * scale_and_bias[0] + scale_and_bias[1];
+    if constexpr (kLooksUp<kBits, kBytes>) {
+      *values = __builtin_shuffle(of_row, numbers);  // takes them modulo 16
+    } else {
+      numbers &= (1 << kBits) - 1;
+      *values = __builtin_convertvector(numbers, Floats) * scale_and_bias[0] + scale_and_bias[1];
+    }
   }
 }
 
@@ -153,10 +174,12 @@ ROWHOUSE_KERNEL_BODY void PoolColumns(const BagWork& work, size_t bag, size_t fi
     const std::byte* const row = RowOf(work, p);
     float scale_and_bias[2];
     ReadScaleAndBias<kBits>(row, work.dim, scale_and_bias);
+    Floats of_row;
+    NumbersOfRow<kBits, kBytes>(scale_and_bias, &of_row);
 #pragma GCC unroll 4
     for (size_t v = 0; v < kVectors; ++v) {
       Floats values;
-      ReadColumns<kBits, kBytes>(row, column + v * kFloats, scale_and_bias, &values);
+      ReadColumns<kBits, kBytes>(row, column + v * kFloats, scale_and_bias, of_row, &values);
       if (kKernel == BagKernel::kSum) pooled[v] += values;
       if (kKernel == BagKernel::kWeightedSum) pooled[v] += work.bags.weights[p] * values;
       if (kKernel == BagKernel::kMax) {
