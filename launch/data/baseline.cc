@@ -148,7 +148,8 @@ Result<SampleSplit> SplitOf(const RawText& text, const DatasetOptions& options) 
   }
   return SampleSplit::Make(text.layout(), {.split = has_test_file ? "tail" : options.test_split,
                                            .test_fraction = options.test_fraction,
-                                           .seed = options.seed});
+                                           .seed = options.seed,
+                                           .valid_fraction = options.valid_fraction});
 }
 
 struct BaselineResult {

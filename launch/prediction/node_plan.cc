@@ -176,7 +176,9 @@ Result<NodePlan> NodePlanOf(const Settings& settings, const Plan& plan, uint32_t
                   .cache_ways = storage.cache_ways,
                   .max_dirty_steps = storage.dirty_steps(),
                   .logs_pushes = storage.logs_pushes(),
-                  .checkpoints = settings.output.save_every.is_on() ? settings.output.keep : 0,
+                  .checkpoints = settings.makes_checkpoints()
+                                     ? settings.output.keep + (settings.keeps_best() ? 1 : 0)
+                                     : 0,
                   .has_huge_pages = HasHugePages()};
     NodePlan::Node node{.memory = EstimateMemory(size),
                         .disk = EstimateDisk(size),

@@ -23,7 +23,7 @@ JSON_HAS_MEMBERS(RunReport::Run, started_at, first_step, steps, samples, seconds
 JSON_HAS_MEMBERS(RunReport::CurvePoint, step, epoch, loss, accuracy, samples_per_second,
                  learning_rate);
 JSON_HAS_MEMBERS(RunReport::Totals, first_step, steps, samples, seconds, samples_per_second,
-                 test_auc_ceiling, was_stopped, median_step_ms, wire_bytes_per_step);
+                 test_auc_ceiling, was_stopped, ended_early, median_step_ms, wire_bytes_per_step);
 JSON_HAS_MEMBERS(RunReport::Checkpoints, made, without_room, left_out, durable_step, seconds,
                  longest_seconds, last_bytes);
 JSON_HAS_MEMBERS(RunReport::Restart, why, reached_step, from_step, steps_repeated, seconds_lost);
@@ -209,6 +209,10 @@ OrderedJson ReportToJson(const RunReport& report) {
           {"runs", report.runs},
           {"curve", report.curve},
           {"evaluations", report.evaluations},
+          {"validations", report.validations},
+          {"best", report.best ? OrderedJson(MEMBERS_AS_JSON((*report.best), step, metric, value,
+                                                             checkpoint))
+                               : OrderedJson(nullptr)},
           {"totals", report.totals},
           {"phases", PhasesToJson(report.phases)},
           {"step_phases", StepPhasesToJson(report.phases.steps)},

@@ -2,10 +2,12 @@
 // it.
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
-// versions, runs [...], curve [...], evaluations [...], totals, phases, checkpoints, restarts
+// versions, runs [...], curve [...], evaluations [...], validations [...], best, totals, phases,
+// checkpoints, restarts
 // [...], rows, sharding, shards [...], table_loads [...], memory_plan, prediction. An unknown
 // figure is null, never 0.
-//   runs, curve, evaluations: of all runs of the model, the last one being the report's; all else
+//   runs, curve, evaluations, validations, best: of all runs of the model, the last one being the
+//   report's; all else
 //     is of this run. Its points are those after totals.first_step
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
 //     (worker/train/step_phases.h); shards[].seconds {wait, socket, ...}: of a shard's thread, and
@@ -81,6 +83,13 @@ struct RunReport {
     double accuracy = 0.0;
     uint64_t data_digest = 0;  // equal: of the same samples
   };
+  // The best validation, over all runs of the model.
+  struct Best {
+    uint64_t step = 0;
+    std::string metric;      // auc or logloss
+    double value = 0.0;      // of the metric
+    std::string checkpoint;  // its directory; "": it was not kept
+  };
   struct Totals {
     uint64_t first_step = 0;  // steps that earlier runs did
     uint64_t steps = 0;       // done, over all runs of the model
@@ -89,6 +98,7 @@ struct RunReport {
     double samples_per_second = 0.0;
     std::optional<double> test_auc_ceiling = {};  // best possible; known for planted data
     bool was_stopped = false;                     // before the last epoch's end
+    bool ended_early = false;                     // by early_stop_patience
     std::optional<double> median_step_ms = {};    // of the worker that wrote the report
     // Frames between workers and shards in training steps, both directions, over all workers.
     std::optional<double> wire_bytes_per_step = {};
@@ -174,9 +184,11 @@ struct RunReport {
   std::vector<Run> runs;
   std::vector<CurvePoint> curve;
   std::vector<Evaluation> evaluations;
+  std::vector<Evaluation> validations;
+  std::optional<Best> best;  // none without validations
   Totals totals;
   Phases phases;
-  std::optional<Checkpoints> checkpoints;  // none without --save_every
+  std::optional<Checkpoints> checkpoints;  // none if none are made
   std::vector<Restart> restarts;           // of this command, in order
   Rows rows;
   std::vector<Worker> workers;  // by rank

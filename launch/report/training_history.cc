@@ -63,6 +63,10 @@ TrainingHistory Parse(const Json& json) {
   for (const Json& one : json.at("evaluations")) {
     history.evaluations.push_back(EvaluationFromJson(one));
   }
+  if (!json.contains("validations")) return history;  // of a build before there were any
+  for (const Json& one : json.at("validations")) {
+    history.validations.push_back(EvaluationFromJson(one));
+  }
   return history;
 }
 
@@ -72,6 +76,7 @@ void TrainingHistory::DropAfter(uint64_t steps) {
   const auto is_after = [steps](const auto& point) { return point.step > steps; };
   std::erase_if(curve, is_after);
   std::erase_if(evaluations, is_after);
+  std::erase_if(validations, is_after);
   std::erase_if(runs, [steps](const RunReport::Run& run) { return run.first_step >= steps; });
   if (!runs.empty()) runs.back().steps = std::min(runs.back().steps, steps);
 }
@@ -94,7 +99,8 @@ std::string TrainingHistory::ToJsonText() const {
   return DumpJson(Json{{"format", kFormat},
                        {"runs", ListAsJson(runs, of_run)},
                        {"curve", ListAsJson(curve, of_point)},
-                       {"evaluations", ListAsJson(evaluations, of_evaluation)}}) +
+                       {"evaluations", ListAsJson(evaluations, of_evaluation)},
+                       {"validations", ListAsJson(validations, of_evaluation)}}) +
          "\n";
 }
 

@@ -20,6 +20,7 @@ struct TrainingHistory {
   std::vector<RunReport::Run> runs;
   std::vector<RunReport::CurvePoint> curve;
   std::vector<RunReport::Evaluation> evaluations;
+  std::vector<RunReport::Evaluation> validations;
 
   // Forgets what came after `steps` steps: points of a run that was killed, and evaluations of rows
   // that are no more.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <thread>
 
 #include "common/clean_text.h"
@@ -92,6 +93,7 @@ Status Checkpoints::Start(bool* is_agreed) {
 
 bool Checkpoints::IsDue(uint64_t steps) const {
   const SaveEvery& every = setup_.settings.output.save_every;
+  if (!every.is_on()) return false;
   if (every.steps > 0) return steps % every.steps == 0;
   if (every.seconds > 0) {
     return setup_.clock.NowMs() - begun_at_ >= static_cast<TimeMs>(every.seconds * 1000);
@@ -122,8 +124,11 @@ Status Checkpoints::AfterPull(uint64_t step) {
 
 Status Checkpoints::AfterStep(uint64_t steps, bool* is_agreed) {
   *is_agreed = true;
-  if (!is_on() || !setup_.options.prints || !IsDue(steps)) return OkStatus();
+  const bool is_best = best_ == steps;
+  if (!is_on() || !setup_.options.prints || !(is_best || IsDue(steps))) return OkStatus();
   *is_agreed = false;
+  // No later model is this one: it is not left out.
+  if (is_best && pending_) RETURN_IF_ERROR(WaitUntilOver());
   const bool counts_steps = setup_.settings.output.save_every.steps > 0;
   bool is_over = false;
   if (pending_ && counts_steps) RETURN_IF_ERROR(GoOn(&is_over));
@@ -251,8 +256,8 @@ Status Checkpoints::Complete(const Result<std::vector<uint64_t>>& left) {
     links_.progress.ClearLine();
     PrintClean(
         "no checkpoint of step {}: there is no room to write it ({}); the run goes on, and tries "
-        "again by --save_every={}\n",
-        steps, left.status().message(), setup_.settings.output.save_every.text());
+        "again when the next one is due\n",
+        steps, left.status().message());
     std::fflush(stdout);
   }
   return OkStatus();
@@ -283,13 +288,15 @@ void Checkpoints::StartWriting() {
   pending_->written = std::async(
       std::launch::async,
       [steps = pending_->steps, shards = std::move(shards), model_dir = model_dir_,
-       write_model = std::move(pending_->write_model),
-       keep = setup_.settings.output.keep]() -> Result<std::vector<uint64_t>> {
+       write_model = std::move(pending_->write_model), keep = setup_.settings.output.keep,
+       best = best_]() -> Result<std::vector<uint64_t>> {
         RETURN_IF_ERROR(
             AsFaultOfTheWorld(Write(write_model, shards, CheckpointDirectory(model_dir, steps))));
         // Old ones go only once the new one is whole.
         std::vector<uint64_t> kept = CheckpointsOf(model_dir);
-        if (kept.size() > keep) kept.erase(kept.begin(), kept.end() - static_cast<ptrdiff_t>(keep));
+        const std::span newest = std::span(kept).last(std::min<size_t>(kept.size(), keep));
+        const uint64_t oldest = newest.empty() ? steps : newest.front();
+        std::erase_if(kept, [&](uint64_t one) { return one < oldest && one != best; });
         Result<std::vector<uint64_t>> left = DeleteExcept(kept, model_dir);
         // The new one is whole all the same.
         if (left.status().code() == StatusCode::kResourceExhausted) return CheckpointsOf(model_dir);

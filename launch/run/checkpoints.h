@@ -1,6 +1,6 @@
-// Checkpoints: the saves that a run makes while it goes on (--save_every, --keep): when they are
-// due, and how they are made, abandoned and deleted. docs/storage.md, "Saves in mid-run", says what
-// a crash leaves at each point.
+// Checkpoints: the saves that a run makes while it goes on (--save_every, --keep), and of its best
+// model by validation: when they are due, and how they are made, abandoned and deleted.
+// docs/storage.md, "Saves in mid-run", says what a crash leaves at each point.
 //
 // The worker that prints makes them. It tells all shards between two steps to mark their rows, and
 // keeps the rest of the model in memory; then it asks in later steps how the shards' parts stand,
@@ -54,6 +54,9 @@ class Checkpoints {
   Status Start(bool* is_agreed);
   // In a step, when its rows are there: ends a checkpoint that is made.
   Status AfterPull(uint64_t step);
+  // The model as it is after so many steps, now or in an earlier run, is the best so far: its
+  // checkpoint is due after this step, and stays until a better one is whole.
+  void SetBest(uint64_t steps) { best_ = steps; }
   // After a step: begins a checkpoint if one is due.
   Status AfterStep(uint64_t steps, bool* is_agreed);
   // After the last step, before the model is saved: waits for the one under way. By the worker that
@@ -63,7 +66,7 @@ class Checkpoints {
   // that a run which goes on from it can be killed.
   Status AtTheEnd(uint64_t steps, bool* is_agreed);
 
-  bool is_on() const { return setup_.settings.output.save_every.is_on(); }
+  bool is_on() const { return setup_.settings.makes_checkpoints(); }
   // Of the worker that prints.
   const RunReport::Checkpoints& figures() const { return figures_; }
   // "checkpoints: 5 made, ...", with an end of line; "" where there are none.
@@ -108,6 +111,7 @@ class Checkpoints {
   const std::string& model_dir_;
   std::optional<Pending> pending_;
   TimeMs asked_at_ = 0, begun_at_ = 0;
+  std::optional<uint64_t> best_;
   std::set<std::string> parts_;  // checkpoints of which some shard had a part when last asked
   RunReport::Checkpoints figures_;
 };

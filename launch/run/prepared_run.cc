@@ -260,10 +260,11 @@ std::string Count(uint64_t number) { return CountText(static_cast<double>(number
 std::string DataLine(const Settings& settings, const Dataset& data, uint64_t steps_per_epoch) {
   const std::string file = settings.data.file.empty() ? "" : " " + settings.data.file;
   return fmt::format(
-      "data    {}{}: {} samples to train on, {} to test on; {} {} of {} an epoch, {}\n",
+      "data    {}{}: {} samples to train on, {}{} to test on; {} {} of {} an epoch, {}\n",
       settings.data_source(), file,
       data.train_samples() == Dataset::kUnknownSamples ? "nobody knows how many"
                                                        : Count(data.train_samples()),
+      data.valid_samples() == 0 ? "" : Count(data.valid_samples()) + " to validate on, ",
       data.test_samples() == 0 ? "none" : Count(data.test_samples()), Count(steps_per_epoch),
       steps_per_epoch == 1 ? "step" : "steps",
       Count(settings.data.mini_batch_size * settings.training.accumulation),

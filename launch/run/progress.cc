@@ -85,7 +85,9 @@ std::string Progress::FiguresText(const StepDone& step, TimeMs now,
         fmt::format("  loss {:.4f}", window_.loss_sum / static_cast<double>(window_.loss_samples));
   }
   if (!evaluations_.empty()) {
-    text += fmt::format("  test AUC {:.4f}", evaluations_.back().metrics.roc_auc);
+    const Evaluation& last = evaluations_.back();
+    text += fmt::format("  {} AUC {:.4f}", last.of == Scored::kTest ? "test" : "validation",
+                        last.metrics.roc_auc);
   }
   if (!shards.empty()) text += "  " + shards;
   const std::string saves = options_.describe_saves ? options_.describe_saves() : "";
@@ -133,7 +135,8 @@ void Progress::OnEvaluation(const Evaluation& evaluation) {
   if (!options_.prints) return;
   evaluations_.push_back(evaluation);
   ClearLine();
-  fmt::print("Tested at step {}: AUC {:.4f} accuracy {:.4f}\n", evaluation.step,
+  fmt::print("{} at step {}: AUC {:.4f} accuracy {:.4f}\n",
+             evaluation.of == Scored::kTest ? "Tested" : "Validated", evaluation.step,
              evaluation.metrics.roc_auc, evaluation.metrics.accuracy);
   const std::string overfits = WarningOfOverfitting(evaluation);
   fmt::print("{}{}", WarningOfOnlyPrediction(evaluation), overfits);

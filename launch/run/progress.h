@@ -45,7 +45,8 @@ class Progress final : public TrainerObserver {
   // "Finished training it 3/10 of epoch 0, 12.34 ms/it, loss 0.123456", as DLRM with --print-time.
   // The time is that of a step without reading its samples. Scripts parse these lines.
   void OnProgress(const TrainingProgress& progress) override;
-  // "Tested at step 1000: AUC 0.7712 accuracy 0.7831", and WarningOfOverfitting, once a run.
+  // "Tested at step 1000: AUC 0.7712 accuracy 0.7831", or "Validated at ...", and
+  // WarningOfOverfitting, once a run.
   void OnEvaluation(const Evaluation& evaluation) override;
 
   // A line for a test that is clearly worse than the best one before it, while the training loss
@@ -57,6 +58,7 @@ class Progress final : public TrainerObserver {
   void ClearLine() const;
 
   const std::vector<TrainingProgress>& curve() const { return curve_; }
+  // Tests and validations.
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }
 
  private:

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "common/clean_text.h"
+#include "common/counted.h"
 #include "common/durable_file.h"
 #include "launch/figures/figure_text.h"
 #include "launch/hosts/process_end.h"
@@ -141,22 +142,6 @@ RunReport::CurvePoint PointOf(const TrainingProgress& point) {
           .learning_rate = point.learning_rate};
 }
 
-// Those between steps, then the last one, if there were samples to test on.
-std::vector<RunReport::Evaluation> EvaluationsOf(const Progress& progress, const Evaluation& last) {
-  std::vector<Evaluation> all = progress.evaluations();
-  if (last.samples > 0) all.push_back(last);
-  std::vector<RunReport::Evaluation> evaluations;
-  for (const Evaluation& evaluation : all) {
-    evaluations.push_back({.step = evaluation.step,
-                           .samples = evaluation.samples,
-                           .auc = Defined(evaluation.metrics.roc_auc),
-                           .logloss = evaluation.metrics.logloss,
-                           .accuracy = evaluation.metrics.accuracy,
-                           .data_digest = evaluation.data_digest});
-  }
-  return evaluations;
-}
-
 // "rows pulled: 1,000; first touch 300 (30.0 %), memory 700 (70.0 %), disk 0"
 std::string PulledText(const std::vector<StatsReply>& shards, bool has_files) {
   ShardCounters sum;
@@ -221,13 +206,16 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.runs = outcome.history.runs;
   report.curve = outcome.history.curve;
   report.evaluations = outcome.history.evaluations;
+  report.validations = outcome.history.validations;
+  report.best = outcome.best;
   report.totals = {.first_step = job.first_step(),
                    .steps = summary.steps_done,
                    .samples = summary.samples,
                    .seconds = summary.seconds,
                    .samples_per_second = RateOf(summary),
                    .test_auc_ceiling = Defined(outcome.auc_ceiling),
-                   .was_stopped = summary.was_stopped};
+                   .was_stopped = summary.was_stopped,
+                   .ended_early = summary.ended_early};
   const uint64_t steps = summary.steps_done - job.first_step();
   report.workers = WorkersOf(options, summary, steps);
   if (steps > 0) {
@@ -256,11 +244,45 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   return report;
 }
 
+RunReport::Evaluation Reported(const Evaluation& evaluation) {
+  return {.step = evaluation.step,
+          .samples = evaluation.samples,
+          .auc = Defined(evaluation.metrics.roc_auc),
+          .logloss = evaluation.metrics.logloss,
+          .accuracy = evaluation.metrics.accuracy,
+          .data_digest = evaluation.data_digest};
+}
+
+std::string BestText(const Settings& settings, const RunOutcome& outcome, uint64_t last_step) {
+  if (!outcome.best) return "";
+  const RunReport::Best& best = *outcome.best;
+  std::string text;
+  if (outcome.summary.ended_early) {
+    text = fmt::format("ended early at step {} of {}: {} in turn no better than that of step {}\n",
+                       outcome.summary.steps_done, last_step,
+                       Counted(settings.training.early_stop_patience, "validation"), best.step);
+  }
+  text += fmt::format("best validation: {} {:.4f} at step {}", best.metric, best.value, best.step);
+  if (!best.checkpoint.empty()) {
+    return text + fmt::format(", kept in {0}: rowhouse eval --model_dir={0}\n", best.checkpoint);
+  }
+  if (best.step == outcome.summary.steps_done) return text + ", the last one\n";
+  return text + fmt::format("; that model is not kept: {}\n",
+                            settings.keeps_best() ? "its checkpoint found no room on the disk"
+                            : settings.output.model_dir.empty()
+                                ? "--model_dir=DIRECTORY keeps it"
+                                : "rows in memory cannot be saved (store=rocksdb)");
+}
+
 TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
                           const Progress& progress, const Evaluation& last) {
   earlier.runs.push_back(run);
   for (const TrainingProgress& point : progress.curve()) earlier.curve.push_back(PointOf(point));
-  std::ranges::move(EvaluationsOf(progress, last), std::back_inserter(earlier.evaluations));
+  for (const Evaluation& one : progress.evaluations()) {
+    auto& list = one.of == Scored::kTest ? earlier.evaluations : earlier.validations;
+    list.push_back(Reported(one));
+  }
+  if (last.samples > 0) earlier.evaluations.push_back(Reported(last));
   return earlier;
 }
 

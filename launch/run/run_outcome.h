@@ -63,12 +63,13 @@ struct RunOutcome {
   // Of the model, with this run as the last.
   TrainingHistory history;
   TrainingSummary summary;
-  Evaluation evaluation;      // after the last step; 0 samples if there are none to test on
-  double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
+  Evaluation evaluation;  // after the last step; 0 samples if there are none to test on
+  std::optional<RunReport::Best> best;  // none without validations
+  double auc_ceiling = -1.0;            // Dataset::TestAucCeiling()
   RowFacts rows;
   std::vector<ShardTimes> training_times;  // by shard, of training alone; empty: not known
   RunReport::Phases phases;
-  std::optional<RunReport::Checkpoints> checkpoints;  // none without --save_every
+  std::optional<RunReport::Checkpoints> checkpoints;  // none if none are made
   std::vector<RunReport::Restart> restarts;
   std::optional<NodePlan> memory_plan;  // launch/run/prepared_run.h
   std::optional<RunPrediction> prediction;
@@ -87,6 +88,13 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
 // test after the last step; none with 0 samples.
 TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
                           const Progress& progress, const Evaluation& last);
+
+// As a report has it.
+RunReport::Evaluation Reported(const Evaluation& evaluation);
+
+// "ended early at step 1500 of 3000: ...\n", if so, and which model was the best by validation and
+// where it is; "" without validations.
+std::string BestText(const Settings& settings, const RunOutcome& outcome, uint64_t last_step);
 
 // For a run that ended before `last_step`: "stopped at step 120 of 1954 by SIGTERM; go on with
 // --load". `is_saved`: there is a model to go on from.

@@ -44,7 +44,7 @@ Status CheckOutputDirectory(const std::string& directory, std::string_view flag)
 
 // A checkpoint and the parts of its shards have the same name in the two.
 Status CheckCheckpointsApart(const Settings& settings) {
-  if (settings.output.model_dir.empty() || !settings.output.save_every.is_on()) return OkStatus();
+  if (settings.output.model_dir.empty() || !settings.makes_checkpoints()) return OkStatus();
   const auto checkpoints_in = [](const std::string& directory) {
     std::error_code ignored;
     return std::filesystem::weakly_canonical(directory + "/checkpoints", ignored);
@@ -73,7 +73,7 @@ Status CheckOutputs(const Settings& settings) {
     RETURN_IF_ERROR(CheckCanBeKept("test_data", settings.data.test_file));
     RETURN_IF_ERROR(CheckOutputDirectory(settings.output.model_dir, "model_dir"));
     const std::string checkpoints = settings.output.model_dir + "/checkpoints";
-    if (settings.output.save_every.is_on() && std::filesystem::exists(checkpoints)) {
+    if (settings.makes_checkpoints() && std::filesystem::exists(checkpoints)) {
       RETURN_IF_ERROR(CheckOutputDirectory(checkpoints, "model_dir"));
     }
   }

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -13,12 +14,14 @@
 #include "common/kill_point.h"
 #include "common/transport/peer_name.h"
 #include "launch/hosts/cluster.h"
+#include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
 #include "launch/model/room_on_disk.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/report/restarts.h"
 #include "launch/run/checkpoints.h"
 #include "launch/run/debug_print.h"
+#include "launch/run/early_stop.h"
 #include "launch/run/id_recording.h"
 #include "launch/run/prepared_run.h"
 #include "launch/run/run_outcome.h"
@@ -145,6 +148,10 @@ class WorkerRun {
   Status Preview();
   Status CheckMovedRows();
   Status Train();
+  // Collective: what is known of validations by earlier runs on the same data, and what is done
+  // with those of this one.
+  Status PrepareValidations();
+  std::optional<RunReport::Best> Best() const;
   // Collective; all workers return the same.
   Status Profile(const std::function<Status()>& work, const std::string& phase);
   Status SaveTrained();
@@ -182,6 +189,7 @@ class WorkerRun {
   Trainer trainer_;
   SlowPeers slow_peers_;
   Checkpoints checkpoints_;
+  EarlyStop early_stop_;
   std::unique_ptr<Restarts> restarts_;  // on the worker that prints, if the run may be restarted
   IdRecording recording_;
   RunProfiler profiler_;
@@ -232,6 +240,8 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
       checkpoints_(setup, job_,
                    {.client = client_, .dialer = *links_.dialer, .progress = progress_},
                    [this](uint64_t steps) { return TakeModel(steps, ""); }),
+      early_stop_(setup.settings.training.early_stop_metric,
+                  setup.settings.training.early_stop_patience),
       recording_(setup.settings, Raw(setup.workers.rank()), setup.workers.size()),
       profiler_(setup.options.profile, setup.settings.output.model_dir, setup.options.host,
                 setup.options.prints, job_.shards_per_node,
@@ -317,11 +327,47 @@ Status WorkerRun::CheckMovedRows() {
   return Agree(setup_.workers, same, "comparing moved rows");
 }
 
+Status WorkerRun::PrepareValidations() {
+  if (data_.valid_samples() == 0) return OkStatus();
+  TrainingHistory earlier;
+  earlier.validations = run_.start.history.validations;
+  ASSIGN_OR_RETURN(const std::string shared,
+                   BroadcastFromFirst(setup_.workers,
+                                      Raw(setup_.workers.rank()) == 0 ? earlier.ToJsonText() : "",
+                                      "sharing earlier validations"));
+  ASSIGN_OR_RETURN(earlier, TrainingHistory::FromJsonText(shared));
+  for (const RunReport::Evaluation& one : earlier.validations) {
+    if (one.step > job_.first_step_of_data()) early_stop_.Take(one);
+  }
+  if (early_stop_.best()) checkpoints_.SetBest(early_stop_.best()->step);
+  trainer_.set_after_validation(
+      [this](const Evaluation& validation) {
+        if (early_stop_.Take(Reported(validation))) checkpoints_.SetBest(validation.step);
+        return early_stop_.is_over();
+      },
+      early_stop_.is_over());
+  return OkStatus();
+}
+
+std::optional<RunReport::Best> WorkerRun::Best() const {
+  if (!early_stop_.best()) return std::nullopt;
+  const RunReport::Evaluation& best = *early_stop_.best();
+  const std::string& metric = setup_.settings.training.early_stop_metric;
+  const std::string& model_dir = setup_.settings.output.model_dir;
+  const bool is_kept =
+      checkpoints_.is_on() && std::ranges::count(CheckpointsOf(model_dir), best.step) > 0;
+  return RunReport::Best{.step = best.step,
+                         .metric = metric,
+                         .value = metric == "auc" ? best.auc.value() : best.logloss,
+                         .checkpoint = is_kept ? CheckpointDirectory(model_dir, best.step) : ""};
+}
+
 Status WorkerRun::Train() {
   phases_.start = SecondsSince(began_, setup_.clock);
   if (setup_.options.prints) {
     restarts_ = Restarts::Begin(setup_.settings.output.model_dir, job_.first_step());
   }
+  RETURN_IF_ERROR(PrepareValidations());
   bool is_everybodys = false;
   const Status ready = checkpoints_.Start(&is_everybodys);
   if (!ready.ok()) return Fail(ready, is_everybodys);
@@ -460,6 +506,7 @@ Status WorkerRun::ReportOutcome() {
       .history = HistorySoFar(),
       .summary = summary_,
       .evaluation = evaluation_,
+      .best = Best(),
       .auc_ceiling = data_.TestAucCeiling(),
       .rows = std::move(facts),
       .training_times = training_times_.by_shard(),
@@ -474,9 +521,12 @@ Status WorkerRun::ReportOutcome() {
   const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load || is_restart;
   if (!has_trained) {
     fmt::print(
-        "nothing was left to train: the model was at step {} of {} already; more --nepochs go on, "
-        "and its report stays as it was\n",
-        summary_.steps_done, trainer_.last_step());
+        "nothing was left to train: the model was at step {} of {} already; {}, and its report "
+        "stays "
+        "as it was\n",
+        summary_.steps_done, trainer_.last_step(),
+        early_stop_.is_over() ? "with a higher --early_stop_patience it goes on"
+                              : "more --nepochs go on");
   }
   const RunReport report =
       ReportOf(settings, setup_.options, job_, links_.shards, std::move(run_.traffic), outcome);
@@ -490,6 +540,7 @@ Status WorkerRun::ReportOutcome() {
   PrintClean("{}{}{}{}", checkpoints_.SummaryText(),
              restarts_ == nullptr ? "" : restarts_->SummaryText(), recording_.SummaryText(),
              profiler_.Text());
+  PrintClean("{}", BestText(settings, outcome, trainer_.last_step()));
   if (evaluation_.samples > 0) fmt::print("{}", progress_.WarningOfOverfitting(evaluation_));
   PrintOutcome(settings, outcome, report);
   return reported;

@@ -124,6 +124,10 @@ std::string Settings::report_path() const {
   return output.model_dir.empty() ? "" : output.model_dir + "/report.json";
 }
 
+bool Settings::keeps_best() const {
+  return data.valid_fraction > 0.0 && !output.model_dir.empty() && storage.has_files();
+}
+
 std::string Settings::run_label() const {
   if (!output.label.empty() || output.model_dir.empty()) return output.label;
   const std::filesystem::path path = std::filesystem::absolute(output.model_dir).lexically_normal();

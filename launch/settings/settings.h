@@ -41,9 +41,11 @@ struct TrainingSettings {
   double dense_weight_decay = -1.0;    // -1: see Settings::dense_optimizer_options()
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
   int64_t test_freq = -1;              // steps between tests; below 1: only at the end
-  int32_t print_precision = 5;         // digits of values printed by debug_mode
-  bool debug_mode = false;             // print model, data and parameters as DLRM does
-  uint64_t stop_after_steps = 0;       // of this run, then save and stop; 0: train to the end
+  uint64_t early_stop_patience = 0;    // validations without a better one that end the run; 0: none
+  std::string early_stop_metric = "auc";  // of validations, or logloss
+  int32_t print_precision = 5;            // digits of values printed by debug_mode
+  bool debug_mode = false;                // print model, data and parameters as DLRM does
+  uint64_t stop_after_steps = 0;          // of this run, then save and stop; 0: train to the end
   uint32_t accumulation = 1;    // pieces a step's samples are computed in, one after the other
   uint32_t threads = 1;         // compute threads of a worker; part of the promise
   uint32_t prefetch_steps = 8;  // steps ahead, at most, that shards hear of; see Lookahead
@@ -169,6 +171,10 @@ struct Settings {
   std::string row_directory() const;
   // report; or else <model_dir>/report.json; or else "": no report.
   std::string report_path() const;
+  // Whether the best model of a run by its validations is kept as a checkpoint.
+  bool keeps_best() const;
+  // Whether the run saves the model while it goes on.
+  bool makes_checkpoints() const { return output.save_every.is_on() || keeps_best(); }
   // What comparisons call the run: label; or else the last part of model_dir; or else "".
   std::string run_label() const;
 

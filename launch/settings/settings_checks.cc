@@ -38,6 +38,27 @@ Status CheckData(const Settings& s, bool reads_data) {
   return DeclarationOfDataset(source).check(s.data);
 }
 
+Status CheckValidation(const Settings& s, bool reads_data) {
+  if (s.data.valid_fraction == 0.0) {
+    if (s.training.early_stop_patience == 0) return OkStatus();
+    return UsageError(
+        "early_stop_patience={} counts validations, and no sample is held out for them; give "
+        "--valid_fraction=0.1, which takes the last tenth of the samples to train on",
+        s.training.early_stop_patience);
+  }
+  if (!DeclarationOfDataset(s.data_source()).reads_file) {
+    return UsageError(
+        "valid_fraction={} holds out a part of data that are read, and data_generation={} makes "
+        "its samples; give --data=FILE, or leave valid_fraction out",
+        s.data.valid_fraction, s.data_generation);
+  }
+  if (s.training.test_freq > 0 || !reads_data) return OkStatus();
+  return UsageError(
+      "valid_fraction={} holds out samples, and nothing says when the model is validated on them; "
+      "give --test_freq=STEPS",
+      s.data.valid_fraction);
+}
+
 Status CheckModelDirectory(const Settings& s) {
   if (s.output.load && s.output.model_dir.empty()) {
     return UsageError("--load needs --model_dir: the directory of the model to go on from");
@@ -190,6 +211,7 @@ Status CheckStorageOptions(const NodeOptions& storage) {
 
 Status CheckTogether(const Settings& settings, bool reads_data) {
   RETURN_IF_ERROR(CheckData(settings, reads_data));
+  RETURN_IF_ERROR(CheckValidation(settings, reads_data));
   RETURN_IF_ERROR(CheckModelDirectory(settings));
   RETURN_IF_ERROR(CheckStorage(settings));
   RETURN_IF_ERROR(CheckRecording(settings));

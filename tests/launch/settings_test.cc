@@ -126,6 +126,16 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   settings.output.overwrite = true;
   EXPECT_THAT(Refusal(settings), HasSubstr("give only one"));
 
+  EXPECT_THAT(Refusal(With("early_stop_patience", "2")), HasSubstr("give --valid_fraction=0.1"));
+  EXPECT_THAT(Refusal(With("valid_fraction", "0.1")), HasSubstr("leave valid_fraction out"));
+  settings = Settings();
+  settings.data.file = "x.tsv";
+  settings.data.valid_fraction = 0.1;
+  settings.Complete();
+  EXPECT_THAT(Refusal(settings), HasSubstr("give --test_freq=STEPS"));
+  settings.training.test_freq = 10;
+  EXPECT_OK(settings.Validate());
+
   settings = With("ps_endpoints", "tcp://a:1,tcp://b:2");
   EXPECT_OK(settings.Validate());
   settings.cluster.ps = 1;

@@ -19,6 +19,8 @@ TrainingHistory TrainingHistoryExample() {
                    {.step = 20, .epoch = 1, .loss = 1e-300}};
   history.evaluations = {{.step = 10, .samples = 7, .auc = 0.7, .data_digest = UINT64_MAX},
                          {.step = 30, .samples = 7, .logloss = 0.5}};
+  history.validations = {{.step = 10, .samples = 9, .auc = 0.1 + 0.2, .logloss = 0.4},
+                         {.step = 30, .samples = 9, .logloss = 0.5}};
   return history;
 }
 
@@ -32,6 +34,11 @@ TEST(TrainingHistory, IsReadAsItWasWrittenToTheLastBit) {
   EXPECT_EQ(read.value().curve.at(1).accuracy, std::nullopt);
   EXPECT_EQ(read.value().evaluations.at(0).data_digest, UINT64_MAX);
   EXPECT_EQ(read.value().evaluations.at(1).auc, std::nullopt);
+  EXPECT_EQ(read.value().validations.at(0).auc, 0.1 + 0.2);
+  const auto before =
+      TrainingHistory::FromJsonText(R"({"format": 1, "runs": [], "curve": [], "evaluations": []})");
+  ASSERT_OK(before);
+  EXPECT_TRUE(before.value().validations.empty()) << "of a build that made none";
 }
 
 TEST(TrainingHistory, WhatCameAfterAStepIsForgotten) {
@@ -39,6 +46,7 @@ TEST(TrainingHistory, WhatCameAfterAStepIsForgotten) {
   history.DropAfter(20);
   EXPECT_EQ(history.curve.size(), 2u);
   EXPECT_EQ(history.evaluations.size(), 1u);
+  EXPECT_EQ(history.validations.size(), 1u);
   EXPECT_EQ(history.runs.back().steps, 20u) << "the run was killed later";
   history.DropAfter(10);
   EXPECT_EQ(history.curve.size(), 1u);

@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr uint64_t kTrain = 12, kTest = 8;
+constexpr uint64_t kTrain = 12, kValid = 5, kTest = 8;
 
 // Sample i looks up row i mod 4 and has the label i mod 2.
 class TrainerSamples final : public Dataset {
@@ -29,9 +29,15 @@ class TrainerSamples final : public Dataset {
   Status ReadTrain(uint64_t, uint64_t first, uint64_t count, Batch* batch) override {
     return Read(first, count, sick_train_, batch);
   }
+  uint64_t valid_samples() const override { return valid_; }
+  Status ReadValid(uint64_t first, uint64_t count, Batch* batch) override {
+    return Read(first, count, kTrain, batch);
+  }
   Status ReadTest(uint64_t first, uint64_t count, Batch* batch) override {
     return Read(first, count, sick_test_, batch);
   }
+
+  uint64_t valid_ = 0;
 
   uint64_t sick_train_ = kTrain, sick_test_ = kTest;
   float sick_value_ = 0.0f;            // of a dense feature of them
@@ -80,7 +86,9 @@ class Listener final : public TrainerObserver {
     heard_.push_back(fmt::format("printed {}", progress.step));
   }
   void OnEvaluation(const Evaluation& evaluation) override {
-    heard_.push_back(fmt::format("tested {}", evaluation.step));
+    heard_.push_back(fmt::format("{} {}", evaluation.of == Scored::kTest ? "tested" : "validated",
+                                 evaluation.step));
+    CHECK_EQ(evaluation.samples, evaluation.of == Scored::kTest ? kTest : kValid);
   }
 
   std::vector<std::string> heard_;
@@ -108,6 +116,8 @@ struct Sickness {
   double rate = 0.1;
   float dense_decay = 0.0f;
   float dense_weight = 0.01f;  // of all dense parameters
+  // Of samples for validation, of which there are none unless it is set: the one that ends the run.
+  std::optional<int> last_validation = std::nullopt;
 };
 
 // Trains epochs (one, unless told) of 3 steps of 4 samples on `workers` workers, then evaluates 2
@@ -153,6 +163,13 @@ std::vector<Outcome> RunOn(const Sickness& sickness, uint32_t workers,
                               .clock = clock,
                               .observer = observer,
                               .stop = stop});
+    int validations = 0;
+    if (sickness.last_validation) {
+      data.valid_ = kValid;
+      trainer.set_after_validation(
+          [&](const Evaluation&) { return ++validations == *sickness.last_validation; },
+          *sickness.last_validation == 0);
+    }
     const auto trained = trainer.Train();
     outcomes[w].status = trained.status();
     if (trained.ok()) {
@@ -234,6 +251,39 @@ TEST(Trainer, TestsAtTheEndOfEveryEpochToo) {
     EXPECT_EQ(outcome.heard,
               (std::vector<std::string>{"printed 2", "printed 3", "printed 5", "printed 6"}));
   }
+}
+
+// Validations take the place of tests, and are made at the end of the run, too, so that a run which
+// goes on knows all of them.
+TEST(Trainer, AValidationEndsTheRunEarly) {
+  const TrainerOptions options = {.epochs = 2, .print_every_steps = 0, .test_every_steps = 2};
+  const auto run = [&](int last, const TrainerOptions& with) {
+    Sickness sickness;
+    sickness.last_validation = last;
+    const std::vector<Outcome> outcomes = RunTwo(sickness, with);
+    EXPECT_OK(outcomes[0].status);
+    EXPECT_EQ(outcomes[0].heard, outcomes[1].heard);
+    EXPECT_EQ(outcomes[0].summary.steps_done, outcomes[1].summary.steps_done);
+    return outcomes[0];
+  };
+  const Outcome whole = run(100, options);
+  EXPECT_EQ(whole.heard,
+            (std::vector<std::string>{"validated 2", "validated 3", "validated 5", "validated 6"}));
+  EXPECT_FALSE(whole.summary.ended_early);
+  const Outcome early = run(2, options);
+  EXPECT_EQ(early.heard, (std::vector<std::string>{"validated 2", "validated 3"}));
+  EXPECT_EQ(early.summary.steps_done, 3u);
+  EXPECT_TRUE(early.summary.ended_early);
+  EXPECT_FALSE(early.summary.was_stopped);
+  TrainerOptions stopped = options;
+  stopped.stop_after_steps = 2;
+  EXPECT_EQ(run(100, stopped).heard, (std::vector<std::string>{"validated 2"}));
+  TrainerOptions later = options;
+  later.first_step = 3;
+  const Outcome over = run(0, later);
+  EXPECT_TRUE(over.heard.empty());
+  EXPECT_EQ(over.summary.steps_done, 3u);
+  EXPECT_TRUE(over.summary.ended_early);
 }
 
 // Epochs are those of the data, which began at step 7; steps are those of the model.

@@ -18,6 +18,10 @@ std::string DatasetOptions::Describe(size_t table) const {
   return fmt::format("table {} \"{}\"", table, table_names[table]);
 }
 
+Status Dataset::ReadValid(uint64_t /*first*/, uint64_t /*count*/, Batch* /*batch*/) {
+  return MakeStatus(StatusCode::kInternal, "this data source has no samples for validation");
+}
+
 Status Dataset::GoOnFrom(uint64_t /*epoch*/, uint64_t /*next*/, const DatasetState& state) {
   if (state == DatasetState()) return OkStatus();
   return UsageError(

@@ -1,4 +1,5 @@
-// Dataset: a data source: epochs of train samples, and one fixed sequence of test samples. Every
+// Dataset: a data source: epochs of train samples, and a fixed sequence of test samples, and one of
+// samples for validation, which choose among models and are neither trained on nor tested. Every
 // worker opens the same one and reads its own slices.
 //
 // Determinism: sample s of epoch e does not depend on rank, on the number of workers, or on slices
@@ -53,6 +54,7 @@ struct DatasetOptions {
   // Where prepared text is kept (worker/data/convert/prepared_text.h); "": nowhere.
   std::string cache;
   double test_fraction = 0.0;       // of data that are read: the part held out, [0, 1)
+  double valid_fraction = 0.0;      // of what that leaves: its last part validates, [0, 1)
   std::string randomize = "total";  // of data that are read: order of train samples
   uint64_t data_size = 1;           // of generated data: train samples
   uint64_t num_batches = 0;         // DLRM's: > 0 overrides data_size
@@ -90,11 +92,13 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual uint64_t train_samples() const = 0;  // of every epoch, or kUnknownSamples
+  virtual uint64_t valid_samples() const { return 0; }
   virtual uint64_t test_samples() const = 0;
 
   // Samples [first, first + count) of `epoch`'s order. Requires first + count <= train_samples().
   // kUsage from a source of unknown size that ends before.
   virtual Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* batch) = 0;
+  virtual Status ReadValid(uint64_t first, uint64_t count, Batch* batch);
   virtual Status ReadTest(uint64_t first, uint64_t count, Batch* batch) = 0;
 
   // What to save with a model whose next sample is `next` of `epoch`; the same on every worker.

@@ -50,6 +50,10 @@ uint64_t DigestOfSample(uint64_t index, float label) {
   return XXH3_64bits_withSeed(&label, sizeof(label), index);
 }
 
+uint64_t SamplesOf(Scored of, const Dataset& data) {
+  return of == Scored::kTest ? data.test_samples() : data.valid_samples();
+}
+
 // Collective: the values of all workers, in rank order.
 template <typename T>
 Result<std::vector<T>> AllOf(const std::vector<T>& mine, Communicator& workers,
@@ -80,17 +84,19 @@ Evaluator::Evaluator(uint64_t batch_size, Dataset& data, TrainingStep& step, PsC
   CHECK_GT(batch_size, 0u);
 }
 
-Status Evaluator::Score(uint64_t steps, Scored* mine) {
+Status Evaluator::Score(Scored of, uint64_t steps, Scores* mine) {
   JobRows rows(client_, dialer_, clock_, step_.rows(), steps);
   Scorer scorer(step_.forward(), rows);
-  const uint64_t total = data_.test_samples();
+  const uint64_t total = SamplesOf(of, data_);
   for (uint64_t first = 0; first < total; first += batch_size_) {
     const uint64_t samples = std::min(batch_size_, total - first);
     const SampleSlice slice = SliceOf(samples, workers_.size(), workers_.rank());
-    RETURN_IF_ERROR(data_.ReadTest(first + slice.first, slice.count, &batch_));
-    const std::string name =
-        fmt::format("evaluation after {} steps (batch {}, test samples from {})", steps,
-                    first / batch_size_, first + slice.first);
+    RETURN_IF_ERROR(of == Scored::kTest
+                        ? data_.ReadTest(first + slice.first, slice.count, &batch_)
+                        : data_.ReadValid(first + slice.first, slice.count, &batch_));
+    const std::string name = fmt::format(
+        "evaluation after {} steps (batch {}, {} samples from {})", steps, first / batch_size_,
+        of == Scored::kTest ? "test" : "validation", first + slice.first);
     ASSIGN_OR_RETURN(const std::span<const float> predictions, scorer.Score(batch_, name));
     mine->scores.insert(mine->scores.end(), predictions.begin(), predictions.end());
     mine->labels.insert(mine->labels.end(), batch_.labels.begin(), batch_.labels.end());
@@ -101,17 +107,18 @@ Status Evaluator::Score(uint64_t steps, Scored* mine) {
   return OkStatus();
 }
 
-Result<Evaluation> Evaluator::ScoreAndGather(uint64_t steps, bool* is_failure_agreed) {
-  Scored mine;
+Result<Evaluation> Evaluator::ScoreAndGather(Scored of, uint64_t steps, bool* is_failure_agreed) {
+  Scores mine;
   const std::string phase = fmt::format("step {}, evaluation", steps);
-  RETURN_IF_ERROR(AgreeIfPossible(workers_, Score(steps, &mine), phase, is_failure_agreed));
+  RETURN_IF_ERROR(AgreeIfPossible(workers_, Score(of, steps, &mine), phase, is_failure_agreed));
   ASSIGN_OR_RETURN(const std::vector<float> scores, AllOf(mine.scores, workers_, phase));
   ASSIGN_OR_RETURN(const std::vector<float> labels, AllOf(mine.labels, workers_, phase));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> digests,
                    AllOf(std::vector{mine.data_digest}, workers_, phase));
   Evaluation evaluation{
       .step = steps,
-      .samples = data_.test_samples(),
+      .of = of,
+      .samples = SamplesOf(of, data_),
       .metrics = ComputeMetrics(labels, scores),
       .data_digest = std::accumulate(digests.begin(), digests.end(), uint64_t{0})};
   if (scores.size() > 1 &&
@@ -121,9 +128,9 @@ Result<Evaluation> Evaluator::ScoreAndGather(uint64_t steps, bool* is_failure_ag
   return evaluation;
 }
 
-Result<Evaluation> Evaluator::Evaluate(uint64_t steps, bool* is_failure_agreed) {
+Result<Evaluation> Evaluator::Evaluate(Scored of, uint64_t steps, bool* is_failure_agreed) {
   const TimeNs start = clock_.NowNs();
-  Result<Evaluation> evaluation = ScoreAndGather(steps, is_failure_agreed);
+  Result<Evaluation> evaluation = ScoreAndGather(of, steps, is_failure_agreed);
   seconds_ += SecondsSince(start, clock_);
   return evaluation;
 }

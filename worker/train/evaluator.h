@@ -1,4 +1,5 @@
-// Evaluator: scores the test samples with the model as it is between two steps.
+// Evaluator: scores the samples for validation or for tests with the model as it is between two
+// steps.
 //
 // Every worker scores its range of each batch, by numpy's array_split rule; then all have the
 // predictions of all. Time is that of the Clock. Threads: one.
@@ -19,13 +20,17 @@
 
 namespace rowhouse {
 
+// Which samples are scored: those that choose among models, or those that choose nothing.
+enum class Scored { kValid, kTest };
+
 struct Evaluation {
   uint64_t step = 0;  // steps done when it was made
+  Scored of = Scored::kTest;
   uint64_t samples = 0;
   Metrics metrics;
   // The prediction, if it is the same for all samples, of which there are two or more.
   std::optional<float> only_prediction = std::nullopt;
-  // Of the labels of all test samples, in their order. It depends neither on the number of workers
+  // Of the labels of all samples, in their order. It depends neither on the number of workers
   // nor on the columns that the model sees: runs with different digests were tested on different
   // samples.
   uint64_t data_digest = 0;
@@ -39,7 +44,7 @@ class Evaluator {
 
   // Collective: all workers return the same evaluation. `steps`: done so far. A failure of model or
   // data (kUsage, kInternal) is returned by all workers; then *is_failure_agreed.
-  Result<Evaluation> Evaluate(uint64_t steps, bool* is_failure_agreed);
+  Result<Evaluation> Evaluate(Scored of, uint64_t steps, bool* is_failure_agreed);
 
   // Of all calls so far.
   double seconds() const { return seconds_; }
@@ -48,12 +53,12 @@ class Evaluator {
 
  private:
   // This worker's predictions, and their samples.
-  struct Scored {
+  struct Scores {
     std::vector<float> scores, labels;
     uint64_t data_digest = 0;
   };
-  Status Score(uint64_t steps, Scored* mine);
-  Result<Evaluation> ScoreAndGather(uint64_t steps, bool* is_failure_agreed);
+  Status Score(Scored of, uint64_t steps, Scores* mine);
+  Result<Evaluation> ScoreAndGather(Scored of, uint64_t steps, bool* is_failure_agreed);
 
   const uint64_t batch_size_;
   Dataset& data_;

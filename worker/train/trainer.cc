@@ -66,7 +66,7 @@ Result<TrainingSummary> Trainer::Train() {
   const uint64_t last = last_step();
   TrainingSummary summary;
   summary.steps_done = options_.first_step;
-  while (summary.steps_done < last && !summary.was_stopped) {
+  while (summary.steps_done < last && !summary.was_stopped && !is_over_) {
     StepFigures figures;
     RETURN_IF_ERROR(RunStep(summary.steps_done, &figures));
     const uint64_t in_epoch = (summary.steps_done - options_.first_step_of_data) % per_epoch;
@@ -87,18 +87,30 @@ Result<TrainingSummary> Trainer::Train() {
     const auto is_due = [&](uint64_t every) {
       return every > 0 && ((in_epoch + 1) % every == 0 || is_epoch_end);
     };
-    const bool tests = with_.data.test_samples() > 0 && is_due(options_.test_every_steps);
+    const bool validates = with_.data.valid_samples() > 0 && is_due(options_.test_every_steps);
+    const bool tests = with_.data.valid_samples() == 0 && with_.data.test_samples() > 0 &&
+                       is_due(options_.test_every_steps);
     // As DLRM: a line before each test, and the next line counts from there.
-    if (is_due(options_.print_every_steps) || (options_.print_every_steps > 0 && tests)) {
+    if (is_due(options_.print_every_steps) ||
+        (options_.print_every_steps > 0 && (tests || validates))) {
       RETURN_IF_ERROR(Report(done, is_epoch_end));
+    }
+    // Also where the run ends, so that one that goes on knows all that another knows.
+    if (validates) {
+      ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(Scored::kValid, done));
+      with_.observer.OnEvaluation(evaluation);
+      is_over_ = after_validation_ && after_validation_(evaluation);
     }
     if (tests && !is_end) {  // The caller evaluates at the end of the run.
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(done));
       with_.observer.OnEvaluation(evaluation);
     }
-    if (after_step_ && !is_end) RETURN_IF_ERROR(after_step_(done, &is_failure_agreed_));
+    if (after_step_ && !is_end && !is_over_)
+      RETURN_IF_ERROR(after_step_(done, &is_failure_agreed_));
   }
   summary.was_stopped = summary.was_stopped && summary.steps_done < last;
+  summary.ended_early = is_over_ && summary.steps_done < last;
+  summary.was_stopped = summary.was_stopped && !summary.ended_early;
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.samples = samples_;
   summary.seconds = clock_.seconds();
@@ -254,9 +266,9 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
   return OkStatus();
 }
 
-Result<Evaluation> Trainer::Evaluate(uint64_t steps) {
+Result<Evaluation> Trainer::Evaluate(Scored of, uint64_t steps) {
   clock_.phases().Suspend();  // It computes with the layers of the step.
-  Result<Evaluation> evaluation = evaluator_.Evaluate(steps, &is_failure_agreed_);
+  Result<Evaluation> evaluation = evaluator_.Evaluate(of, steps, &is_failure_agreed_);
   clock_.phases().Resume(Number(StepPhase::kBetween));
   return evaluation;
 }

@@ -36,11 +36,13 @@ struct TrainerOptions {
   uint64_t epochs = 1;                // of these data, over all runs on them
   uint64_t max_steps_per_epoch = 0;   // 0: all of the data
   uint64_t print_every_steps = 1;     // 0: never
-  uint64_t test_every_steps = 0;      // 0: Train makes no evaluation
-  uint64_t first_step = 0;            // steps done by earlier runs
-  uint64_t first_step_of_data = 0;    // that takes the first sample of epoch 0; at most first_step
-  uint64_t stop_after_steps = 0;      // of this run; 0: train to the end
-  uint32_t prefetch_steps = 0;  // rows are prefetched at most so many steps ahead (lookahead.h)
+  // 0: Train makes no evaluation. Scored are samples for validation if there are any, else for
+  // tests
+  uint64_t test_every_steps = 0;
+  uint64_t first_step = 0;          // steps done by earlier runs
+  uint64_t first_step_of_data = 0;  // that takes the first sample of epoch 0; at most first_step
+  uint64_t stop_after_steps = 0;    // of this run; 0: train to the end
+  uint32_t prefetch_steps = 0;      // rows are prefetched at most so many steps ahead (lookahead.h)
 };
 
 // kUsage if nothing says where an epoch of these data ends: the source does not know how many
@@ -106,6 +108,7 @@ struct TrainingSummary {
   uint64_t wire_bytes = 0;           // the sum of these bytes
   bool was_stopped = false;          // before the last step, by stop_after_steps or `stop`
   bool was_told_to_stop = false;     // by `stop`, of this or of another worker
+  bool ended_early = false;          // before the last step, by after_validation
 };
 
 // What a trainer works with. All of it outlives the trainer.
@@ -149,8 +152,17 @@ class Trainer {
   // of the step then: docs/step.md.
   Result<TrainingSummary> Train();
 
-  // Collective: scores the test samples. All workers return the same. `steps`: done so far.
-  Result<Evaluation> Evaluate(uint64_t steps);
+  // `after_validation` is called on every worker with each validation, which all have alike, and
+  // says whether training ends with this step. Where it would have said so before the first step,
+  // `is_over`, there is none.
+  using AfterValidation = std::function<bool(const Evaluation& evaluation)>;
+  void set_after_validation(AfterValidation after_validation, bool is_over) {
+    after_validation_ = std::move(after_validation);
+    is_over_ = is_over;
+  }
+
+  // Collective: scores the samples for tests. All workers return the same. `steps`: done so far.
+  Result<Evaluation> Evaluate(uint64_t steps) { return Evaluate(Scored::kTest, steps); }
 
   // Of training so far: steps over all runs; of this run samples over all workers, and seconds.
   uint64_t steps_done() const { return steps_done_; }
@@ -183,6 +195,7 @@ class Trainer {
   Status Pull(uint64_t step);
   Status Push(uint64_t step, float learning_rate, uint64_t samples, Status* rest);
   Status Report(uint64_t step, bool is_epoch_end);
+  Result<Evaluation> Evaluate(Scored of, uint64_t steps);
 
   const TrainerOptions options_;
   const TrainerParts with_;
@@ -190,6 +203,8 @@ class Trainer {
   AfterStep after_step_;  // null: nothing
   AfterPull after_pull_;  // likewise
   OnSamples on_samples_;  // likewise
+  AfterValidation after_validation_;
+  bool is_over_ = false;  // by after_validation_
   Lookahead lookahead_;
   Evaluator evaluator_;
   StepClock clock_;

@@ -2,7 +2,7 @@
 // The report of one run: report.html.
 function drawRun({report, phases: phasesOfSteps = []}) {
   const {el, isNumber, count, fixed, bytes, duration, percent, short, table} = Page;
-  const {environment, totals, phases, curve, evaluations, shards} = report;
+  const {environment, totals, phases, curve, evaluations, validations, shards} = report;
   const nodes = report.sharding.ps_nodes;
   // Tests of earlier runs of the model are of other rows, maybe of other samples.
   const tested = evaluations.filter((one) => one.step > (totals.first_step || 0));
@@ -52,7 +52,7 @@ function drawRun({report, phases: phasesOfSteps = []}) {
 
   const curves = Page.section(main, "Training", "Drag or pinch over a curve to zoom in; double click to " +
                                                 "see all of it again.", true);
-  const steps = [...curve, ...evaluations].map((point) => point.step);
+  const steps = [...curve, ...evaluations, ...validations].map((point) => point.step);
   const range = steps.length ? [Math.min(...steps), Math.max(...steps)] : null;
   const of = (points, name) => points.map((point) => [point.step, point[name]]);
   const whole = Page.wholeIntervals(
@@ -72,8 +72,11 @@ function drawRun({report, phases: phasesOfSteps = []}) {
   }
   const aucPanel = Page.panel(curves, "Test AUC",
                               last ? `on ${several(last.samples, "test sample")}` : "");
-  if (evaluations.length) {
+  if (evaluations.length || validations.length) {
     const aucs = [{name: "test AUC", points: of(evaluations, "auc"), isDots: true, colour: 1}];
+    if (validations.length) {
+      aucs.push({name: "validation AUC", points: of(validations, "auc"), isDots: true, colour: 3});
+    }
     if (isNumber(ceiling)) {
       aucs.push({name: "best possible", points: [], level: ceiling, colour: 7});
     }

@@ -56,6 +56,12 @@ void AddSource(SettingList& list) {
                     "numpy_rand_seed; dlrm: half of the last day, as DLRM does (test_fraction has "
                     "no effect)",
             .digest = kOfRun});
+  list.Add(Real(MEMBER(data.valid_fraction), "a number from 0 to below 1", IsBelowOne),
+           {.help = "With data that are read: the share of the samples left to train on, the last "
+                    "of them in the order of the data, on which the model is validated every "
+                    "test_freq steps instead of tested; the best model is kept as a checkpoint",
+            .unit = "fraction",
+            .digest = kOfRun});
   list.Add(Text(MEMBER(data.test_file), "paths and globs, joined by commas"),
            {.name = "test_data",
             .help = "Samples to test on, in place of a part of --data",

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -79,6 +80,40 @@ TEST(SampleSplitTest, TailHoldsOutTheLastSamplesRoundingHalvesToEven) {
     EXPECT_EQ(Epoch(layout, order.get(), 0), Range(0, samples - tests));
     EXPECT_EQ(Tests(layout, order.get()), Range(samples - tests, samples));
   }
+}
+
+// What is held out for validation is the end of what is trained on without it, whatever is tested.
+TEST(SampleSplitTest, TheLastSamplesThatAreNotTestedValidate) {
+  const SampleLayout layout = Layout({100, 1, 250, 49}, {180, 120, 100});
+  for (const std::string name : {"tail", "random", "dlrm"}) {
+    SampleSplitOptions options = {.split = name, .test_fraction = 0.2, .seed = 3};
+    const auto order_of = [&] {
+      const auto split = std::make_shared<SampleSplit>(SampleSplit::Make(layout, options).value());
+      return SampleOrder::Make(split, "none", 1).value();
+    };
+    const auto whole = order_of();
+    EXPECT_EQ(whole->valid_samples(), 0u);
+    const std::vector<uint64_t> all = Epoch(layout, whole.get(), 0);
+    const std::vector<uint64_t> tests = Tests(layout, whole.get());
+    for (const double fraction : {0.1, 0.5, 0.99}) {
+      options.valid_fraction = fraction;
+      const auto order = order_of();
+      const auto valid =
+          static_cast<uint64_t>(std::nearbyint(static_cast<double>(all.size()) * fraction));
+      ASSERT_EQ(order->valid_samples(), valid) << name << " " << fraction;
+      std::vector<SamplePlace> places;
+      order->ValidPlaces(0, valid, &places);
+      std::vector<uint64_t> both = Epoch(layout, order.get(), 0);
+      EXPECT_EQ(both.size(), all.size() - valid);
+      for (const uint64_t number : Numbers(layout, places)) both.push_back(number);
+      EXPECT_EQ(both, all) << name << " " << fraction;
+      EXPECT_EQ(Tests(layout, order.get()), tests) << name << " " << fraction;
+    }
+  }
+  const auto refused = SampleSplit::Make(Layout({3}), {.valid_fraction = 0.9});
+  EXPECT_EQ(refused.status().code(), StatusCode::kUsage);
+  EXPECT_THAT(refused.status().message(),
+              testing::HasSubstr("valid_fraction=0.9 of 3 samples leaves none to train on"));
 }
 
 TEST(SampleSplitTest, DlrmSplitsAFileAsDlrmDoes) {

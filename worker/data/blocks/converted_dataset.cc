@@ -70,6 +70,7 @@ class ConvertedData final : public Dataset {
         test_(std::move(test)) {}
 
   uint64_t train_samples() const override { return order_->train_samples(); }
+  uint64_t valid_samples() const override { return order_->valid_samples(); }
   uint64_t test_samples() const override {
     return test_ ? test_->directory().samples() : order_->test_samples();
   }
@@ -79,6 +80,12 @@ class ConvertedData final : public Dataset {
   Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* out) override {
     CHECK(first <= train_samples() && count <= train_samples() - first);
     order_->TrainPlaces(epoch, first, count, &places_);
+    return train_.Read(places_, out);
+  }
+
+  Status ReadValid(uint64_t first, uint64_t count, Batch* out) override {
+    CHECK(first <= valid_samples() && count <= valid_samples() - first);
+    order_->ValidPlaces(first, count, &places_);
     return train_.Read(places_, out);
   }
 
@@ -151,6 +158,7 @@ class ReadAheadData final : public Dataset {
   }
 
   uint64_t train_samples() const override { return source_->train_samples(); }
+  uint64_t valid_samples() const override { return source_->valid_samples(); }
   uint64_t test_samples() const override { return source_->test_samples(); }
   std::string content_digest() const override { return source_->content_digest(); }
 
@@ -167,6 +175,11 @@ class ReadAheadData final : public Dataset {
     if (status.ok()) ReadNext(asked);
     last_ = asked;
     return status;
+  }
+
+  Status ReadValid(uint64_t first, uint64_t count, Batch* batch) override {
+    WaitFor({});
+    return source_->ReadValid(first, count, batch);
   }
 
   Status ReadTest(uint64_t first, uint64_t count, Batch* batch) override {
@@ -370,7 +383,8 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
   }
   const SampleSplitOptions split_options = {.split = has_test_data ? "tail" : options.test_split,
                                             .test_fraction = options.test_fraction,
-                                            .seed = options.seed};
+                                            .seed = options.seed,
+                                            .valid_fraction = options.valid_fraction};
   Result<SampleSplit> split = SampleSplit::Make(LayoutOf(train.directory()), split_options);
   RETURN_IF_ERROR(split.status().Annotate(directory));
   ASSIGN_OR_RETURN(std::unique_ptr<SampleOrder> order,

@@ -1,8 +1,8 @@
 // A Dataset over a data directory: what all sources that read files train from.
 //
-// Reads dense_features, table_*, takes_bad_ids, seed, test_split, test_fraction, randomize,
-// prepared_test. Split and order: worker/data/blocks/sample_order.h. Samples of the next step are
-// read on a thread beside the step.
+// Reads dense_features, table_*, takes_bad_ids, seed, test_split, test_fraction, valid_fraction,
+// randomize, prepared_test. Split and order: worker/data/blocks/sample_order.h. Samples of the next
+// step are read on a thread beside the step.
 #pragma once
 
 #include <memory>

@@ -48,6 +48,9 @@ Result<SampleSplit> SampleSplit::Make(const SampleLayout& layout,
     return UsageError("unknown test_split \"{}\" {}", options.split,
                       DescribeKnownNames(options.split, names));
   }
+  if (!(options.valid_fraction >= 0.0 && options.valid_fraction < 1.0)) {
+    return UsageError("valid_fraction={} is not in [0, 1)", options.valid_fraction);
+  }
   if (!(options.test_fraction >= 0.0 && options.test_fraction < 1.0)) {
     return UsageError("test_fraction={} is not in [0, 1)", options.test_fraction);
   }
@@ -65,7 +68,17 @@ Result<SampleSplit> SampleSplit::Make(const SampleLayout& layout,
     split.train_end_ = split.test_begin_ = samples - split.TestsBefore(samples);
     split.test_end_ = samples;
   }
+  const uint64_t not_tested = split.samples(Part::kTrain);
+  if (options.valid_fraction > 0) {
+    split.valid_begin_ =
+        not_tested - static_cast<uint64_t>(
+                         RoundHalfEven(static_cast<double>(not_tested) * options.valid_fraction));
+  }
   if (split.samples(Part::kTrain) > 0) return split;
+  if (not_tested > 0) {
+    return UsageError("valid_fraction={} of {} samples leaves none to train on",
+                      options.valid_fraction, not_tested);
+  }
   if (options.split == "dlrm") {
     return UsageError(
         "test_split dlrm of {} samples leaves none to train on: it holds out the last day, which "
@@ -91,13 +104,18 @@ uint64_t SampleSplit::TestsBefore(uint64_t sample) const {
   return static_cast<uint64_t>(RoundHalfEven(static_cast<double>(sample) * test_fraction_));
 }
 
-uint64_t SampleSplit::SamplesBefore(Part part, size_t block) const {
+uint64_t SampleSplit::NotTestedBefore(size_t block) const {
   const uint64_t first = layout_.first_samples[block];
-  if (is_random_) {
-    const uint64_t tests = TestsBefore(first);
-    return part == Part::kTest ? tests : first - tests;
+  return is_random_ ? first - TestsBefore(first) : std::min(first, train_end_);
+}
+
+uint64_t SampleSplit::SamplesBefore(Part part, size_t block) const {
+  if (part != Part::kTest) {
+    const uint64_t before = NotTestedBefore(block), train = std::min(before, valid_begin_);
+    return part == Part::kTrain ? train : before - train;
   }
-  if (part == Part::kTrain) return std::min(first, train_end_);
+  const uint64_t first = layout_.first_samples[block];
+  if (is_random_) return TestsBefore(first);
   return std::clamp(first, test_begin_, test_end_) - test_begin_;
 }
 
@@ -114,16 +132,32 @@ std::vector<bool> SampleSplit::DrawTests(size_t block) const {
 
 void SampleSplit::List(Part part, size_t block, std::vector<uint32_t>* samples) const {
   samples->clear();
+  if (part != Part::kTest) {
+    const uint64_t before = NotTestedBefore(block);
+    const uint64_t train =
+        std::min(NotTestedBefore(block + 1), valid_begin_) - std::min(before, valid_begin_);
+    ListAll(/*tested=*/false, block, samples);
+    if (part == Part::kTrain) {
+      samples->resize(train);
+    } else {
+      samples->erase(samples->begin(), samples->begin() + static_cast<std::ptrdiff_t>(train));
+    }
+    return;
+  }
+  ListAll(/*tested=*/true, block, samples);
+}
+
+void SampleSplit::ListAll(bool tested, size_t block, std::vector<uint32_t>* samples) const {
   if (is_random_) {
     const std::vector<bool> is_test = DrawTests(block);
     for (uint32_t i = 0; i < is_test.size(); ++i) {
-      if (is_test[i] == (part == Part::kTest)) samples->push_back(i);
+      if (is_test[i] == tested) samples->push_back(i);
     }
     return;
   }
   const uint64_t first = layout_.first_samples[block], end = layout_.first_samples[block + 1];
-  const uint64_t part_begin = part == Part::kTrain ? 0 : test_begin_;
-  const uint64_t part_end = part == Part::kTrain ? train_end_ : test_end_;
+  const uint64_t part_begin = tested ? test_begin_ : 0;
+  const uint64_t part_end = tested ? test_end_ : train_end_;
   const uint64_t from = std::max(first, part_begin), to = std::min(end, part_end);
   if (from >= to) return;
   samples->resize(to - from);
@@ -182,6 +216,7 @@ SampleOrder::SampleOrder(std::shared_ptr<const SampleSplit> split, uint64_t seed
     : split_(split),
       seed_(seed),
       train_(split, SampleSplit::Part::kTrain),
+      valid_(split, SampleSplit::Part::kValid),
       test_(split, SampleSplit::Part::kTest) {}
 
 Result<std::unique_ptr<SampleOrder>> SampleOrder::Make(std::shared_ptr<const SampleSplit> split,
@@ -253,6 +288,11 @@ void SampleOrder::TrainPlaces(uint64_t epoch, uint64_t first, uint64_t count,
     epoch_ = epoch;
   }
   train_.Append(first, count, places);
+}
+
+void SampleOrder::ValidPlaces(uint64_t first, uint64_t count, std::vector<SamplePlace>* places) {
+  places->clear();
+  valid_.Append(first, count, places);
 }
 
 void SampleOrder::TestPlaces(uint64_t first, uint64_t count, std::vector<SamplePlace>* places) {

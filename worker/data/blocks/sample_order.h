@@ -9,14 +9,15 @@
 //           n modulo 7 get one sample more; where lines of it were dropped, they count, too, and
 //           the layout has the days as files); of the last day the first half, rounded up, tests,
 //           and the rest is kept for validation, which nothing does yet; the days before it train
-// Train samples come, by name,
+// Of the samples that a split trains on, the last round-half-even(n * valid_fraction) in the order
+// of the data are for validation instead. Train samples come, by name,
 //   none    as they lie
 //   total   in one permutation of all, numpy's from the seed, the same in all epochs, as DLRM does;
 //           its index takes 4 bytes a sample in memory
 //   day     day after day (SampleSplit::DayBounds), each permuted as in `total`
 //   blocks  in blocks in random order, and in random order within each, both keyed by (seed, epoch,
 //           number of the block's first sample); the memory for it does not grow with the data
-// Test samples come as they lie.
+// Samples for validation and tests come as they lie.
 //
 // Source: DLRM (Naumov et al., 2019), data_utils.py and dlrm_data_pytorch.py.
 // Threads: a SampleSplit is const; any thread. A SampleOrder: one (it keeps the list of the block
@@ -49,13 +50,14 @@ struct SampleLayout {
 
 struct SampleSplitOptions {
   std::string split = "tail";
-  double test_fraction = 0.0;  // of tail and random
-  uint64_t seed = 0;           // of random
+  double test_fraction = 0.0;   // of tail and random
+  uint64_t seed = 0;            // of random
+  double valid_fraction = 0.0;  // of what is left to train on
 };
 
 class SampleSplit {
  public:
-  enum class Part { kTrain, kTest };
+  enum class Part { kTrain, kValid, kTest };
 
   // kUsage for an unknown name, a fraction outside [0, 1), and a split that leaves no train sample.
   static Result<SampleSplit> Make(const SampleLayout& layout, const SampleSplitOptions& options);
@@ -73,14 +75,19 @@ class SampleSplit {
   std::vector<uint64_t> DayBounds() const;
 
  private:
+  // Of a block: the test samples, or all others.
+  void ListAll(bool tested, size_t block, std::vector<uint32_t>* samples) const;
   // The test samples of a block, drawn at random: true for each.
   std::vector<bool> DrawTests(size_t block) const;
   uint64_t TestsBefore(uint64_t sample) const;
+  // Samples of both kTrain and kValid in all blocks before this one.
+  uint64_t NotTestedBefore(size_t block) const;
 
   SampleLayout layout_;
   bool is_random_ = false;
   double test_fraction_ = 0.0;
   uint64_t key_ = 0;
+  uint64_t valid_begin_ = UINT64_MAX;  // samples that are not tested, from this one on, validate
   // Not random: samples below train_end_ train, [test_begin_, test_end_) test.
   uint64_t train_end_ = 0, test_begin_ = 0, test_end_ = 0;
 };
@@ -120,12 +127,14 @@ class SampleOrder {
   static constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
 
   uint64_t train_samples() const { return split_->samples(SampleSplit::Part::kTrain); }
+  uint64_t valid_samples() const { return split_->samples(SampleSplit::Part::kValid); }
   uint64_t test_samples() const { return split_->samples(SampleSplit::Part::kTest); }
 
   // Sets *places to the places of samples [first, first + count) of the epoch's order, or of the
-  // test samples. Requires that they exist.
+  // samples for validation or tests. Requires that they exist.
   void TrainPlaces(uint64_t epoch, uint64_t first, uint64_t count,
                    std::vector<SamplePlace>* places);
+  void ValidPlaces(uint64_t first, uint64_t count, std::vector<SamplePlace>* places);
   void TestPlaces(uint64_t first, uint64_t count, std::vector<SamplePlace>* places);
 
  private:
@@ -137,7 +146,7 @@ class SampleOrder {
   const uint64_t seed_;
   bool is_shuffled_ = false;     // `blocks`
   uint64_t epoch_ = UINT64_MAX;  // that train_ is shuffled by
-  BlockOrder train_, test_;
+  BlockOrder train_, valid_, test_;
   std::vector<uint32_t> index_;  // of total and day: numbers of samples in the data, in their order
 };
 
