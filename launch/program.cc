@@ -223,7 +223,7 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
     ASSIGN_OR_RETURN(const PlanRequest request, ReadPlanRequest(command_line, settings));
     return RunPlan(settings, request);
   }
-  if (command_line.verb == "data") return RunData(command_line, settings);
+  if (command_line.verb == "data") return RunDataVerb(command_line, settings);
   if (command_line.verb == "predict") return RunPredict(command_line, settings);
   if (command_line.verb == "eval") return RunEval(command_line, settings);
   return VerbRuns().at(command_line.verb)(command_line, settings);

@@ -36,7 +36,7 @@ bool AddDataCommand(DataCommand command) {
   return Commands().emplace(name, std::move(command)).second;
 }
 
-Status RunData(const CommandLine& command_line, const Settings& settings) {
+Status RunDataVerb(const CommandLine& command_line, const Settings& settings) {
   if (command_line.arguments.empty()) {
     return UsageError("data: expected a command:{}", ListOfCommands());
   }

@@ -30,7 +30,7 @@ struct DataCommand {
 bool AddDataCommand(DataCommand command);
 
 // kUsage, listing the commands, for none or an unknown one; else what the command returns.
-Status RunData(const CommandLine& command_line, const Settings& settings);
+Status RunDataVerb(const CommandLine& command_line, const Settings& settings);
 
 // ---- For commands -------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ Status RunWords(std::vector<std::string> words) {
                    ParseCommandLine(static_cast<int>(argv.size()), argv.data()));
   ASSIGN_OR_RETURN(const Settings settings, MakeSettings(command_line));
   RETURN_IF_ERROR(settings.Validate(false));
-  return RunData(command_line, settings);
+  return RunDataVerb(command_line, settings);
 }
 
 TEST(DataConvert, MakesADataDirectoryAndSaysWhatItCost) {
