@@ -166,16 +166,16 @@ TEST(ConfigDigest, WhatDecidesTheBitsChangesItAndNothingElseDoes) {
       // Alone they ask for nothing; kinds of tables do.
       "qr_flag", "qr_threshold", "qr_collisions", "qr_operation", "qr_pool_first", "md_flag",
       "md_threshold", "md_temperature", "md_round_dims", "test_mini_batch_size", "nepochs",
-      "stop_after_steps", "test_freq", "print_freq", "print_precision", "debug_mode", "store",
-      "row_dir", "cache_mb", "memory_limit_mb", "cache_ratio", "cache_ways", "cache_policy",
-      "cache_access_counts", "cache_warmup_ratio", "prefetch_steps", "max_dirty_steps",
-      "durability", "store_compression", "direct_reads", "open_files", "rows_digest", "ps",
-      "ps_per_host", "bind_interface", "shards", "ps_endpoints", "key_file", "open", "encrypt",
-      "strategy", "capacities", "row_cuts", "column_cuts", "strategy_seed", "hot_rows", "pool_on",
-      "access_counts", "plan", "ps_rows_mb", "calibration", "record_ids", "record_ids_share",
-      "rpc_deadline_ms", "rendezvous_deadline_ms", "save_deadline_ms", "stop_deadline_ms",
-      "model_dir", "report", "label", "load", "overwrite", "save_every", "keep", "listen",
-      "read_dirs", "supervisor_fd", "listen_fds"};
+      "stop_after_steps", "early_stop_patience", "early_stop_metric", "test_freq", "print_freq",
+      "print_precision", "debug_mode", "store", "row_dir", "cache_mb", "memory_limit_mb",
+      "cache_ratio", "cache_ways", "cache_policy", "cache_access_counts", "cache_warmup_ratio",
+      "prefetch_steps", "max_dirty_steps", "durability", "store_compression", "direct_reads",
+      "open_files", "rows_digest", "ps", "ps_per_host", "bind_interface", "shards", "ps_endpoints",
+      "key_file", "open", "encrypt", "strategy", "capacities", "row_cuts", "column_cuts",
+      "strategy_seed", "hot_rows", "pool_on", "access_counts", "plan", "ps_rows_mb", "calibration",
+      "record_ids", "record_ids_share", "rpc_deadline_ms", "rendezvous_deadline_ms",
+      "save_deadline_ms", "stop_deadline_ms", "model_dir", "report", "label", "load", "overwrite",
+      "save_every", "keep", "listen", "read_dirs", "supervisor_fd", "listen_fds"};
   const std::string digest = Defaults().config_digest();
   EXPECT_EQ(digest.size(), 32u);
   for (const auto& [name, value] : kOthers) {
