@@ -77,7 +77,8 @@ TEST(MatrixProductsDeathTest, OtherTypesAndShapesAreRefused) {
   std::vector<float> c(4);
   ConstMatrix half = Square(kA);
   half.type = ElementType::kBf16;
-  EXPECT_DEATH(products.Multiply(half, Square(kB), MatrixOf(c.data(), 2, 2)), "types that do not go together");
+  EXPECT_DEATH(products.Multiply(half, Square(kB), MatrixOf(c.data(), 2, 2)),
+               "types that do not go together");
   EXPECT_DEATH(products.Multiply(MatrixOf(kA.data(), 1, 4), Square(kB), MatrixOf(c.data(), 1, 2)),
                "inner");
 }

@@ -130,7 +130,8 @@ Result<std::unique_ptr<TextFormat>> OpenDelimited(const TextFormatOptions& optio
   RETURN_IF_ERROR(CheckDelimited(options.schema));
   auto format = std::make_unique<DelimitedFormat>(options.schema, options.needs_label);
   for (const std::string& file : options.files) {
-    ASSIGN_OR_RETURN(const std::string first, FirstRecordOf(file, {.has_quotes = options.schema.has_quotes}));
+    ASSIGN_OR_RETURN(const std::string first,
+                     FirstRecordOf(file, {.has_quotes = options.schema.has_quotes}));
     if (!first.empty()) RETURN_IF_ERROR(format->FieldsOf(file, first).status());
   }
   return std::unique_ptr<TextFormat>(std::move(format));
