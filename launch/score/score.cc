@@ -249,11 +249,11 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
         {{"samples", bin.samples}, {"mean_score", bin.mean_score}, {"mean_label", bin.mean_label}});
   }
   if (!m.group_by.empty()) {
-    json["grouped"] = {{"by", m.group_by},
-                       {"auc", NumberOrNull(m.grouped.auc)},
-                       {"groups", m.grouped.groups},
-                       {"samples", m.grouped.samples},
-                       {"groups_left_out", m.grouped.groups_left_out}};
+    json["by_group"] = {{"by", m.group_by},
+                        {"auc", NumberOrNull(m.grouped.auc)},
+                        {"groups", m.grouped.groups},
+                        {"samples", m.grouped.samples},
+                        {"groups_left_out", m.grouped.groups_left_out}};
   }
   return DumpJson(json, 2) + "\n";
 }

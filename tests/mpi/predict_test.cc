@@ -177,7 +177,7 @@ TEST_F(Predict, EvalHasTheMeasuresOfEachGroup) {
   }
   EXPECT_EQ(samples, 700u);
   EXPECT_NEAR(sum / 700, measured.at("mean_label").get<double>(), 1e-9);
-  const nlohmann::json& grouped = measured.at("grouped");
+  const nlohmann::json& grouped = measured.at("by_group");
   EXPECT_EQ(grouped.at("by"), column);
   EXPECT_GT(grouped.at("groups"), 1u);
   EXPECT_LE(grouped.at("samples"), 700u);
