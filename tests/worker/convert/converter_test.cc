@@ -315,7 +315,9 @@ TEST(Converter, DictionariesGrowByFirstAppearanceAsFarAsTheTableHasRows) {
     EXPECT_THAT(summary.value().warnings[0],
                 HasSubstr("column \"user\" grew from 2 to 4 tokens; its table of 5 rows has "
                           "none for 1 more"));
-    if (!bytes.empty()) EXPECT_EQ(BytesOf(options.out), bytes);
+    if (!bytes.empty()) {
+      EXPECT_EQ(BytesOf(options.out), bytes);
+    }
     bytes = BytesOf(options.out);
   }
   const auto grown = Preprocessing::Open(options.out).value();
