@@ -152,7 +152,7 @@ TEST_F(OwnData, DictionariesGrowByTomorrowsTokens) {
   // The same in parts, on other shards; a save has the dictionary that it was trained with.
   ASSERT_TRAINED(TrainIn("parts", 1, {Data("day1.csv")}));
   ASSERT_TRAINED(
-      TrainIn("parts", 1, day2 + Flags{"--stop_after_steps=4", "--strategy=table_wise"}));
+      TrainIn("parts", 1, day2 + Flags{"--stop_after_steps=4", "--strategy=table_wise_lpt"}));
   EXPECT_EQ(DataFilesOf("parts"), DataFilesOf("whole"));
   const TrainResult rest = TrainIn("parts", 1, {Data("day2.csv"), "--load"});
   ASSERT_TRAINED(rest);

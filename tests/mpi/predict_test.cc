@@ -216,7 +216,8 @@ TEST_F(Predict, EvalSaysWhatTheScoresAreWorth) {
   const ProcessResult result = Run({"eval"});
   EXPECT_EQ(result.exit_code, 0) << result.Describe();
   EXPECT_THAT(result.out,
-              ContainsRegex("^AUC 0\\.[0-9]{6} logloss [0-9.]+ accuracy [0-9.]+\ncalibration "
+              ContainsRegex("^AUC 0\\.[0-9]{6} logloss [0-9.]+ accuracy [0-9.]+ normalised entropy "
+                            "[0-9.]+\ncalibration "
                             "[0-9.]+: mean score 0\\.[0-9]+, mean label 0\\.[0-9]+\n700 samples, "
                             "[0-9]+ samples/s, 0.1 MB of rows\n$"));
   const nlohmann::json measured = Eval();
