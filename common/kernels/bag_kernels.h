@@ -22,7 +22,8 @@ namespace rowhouse {
 struct RowsView {
   RowsView() = default;
   template <std::convertible_to<std::span<const float>> Floats>
-  RowsView(const Floats& floats) : bytes(std::as_bytes(std::span<const float>(floats))) {}
+  RowsView(const Floats& floats)  // NOLINT: implicit by intent
+      : bytes(std::as_bytes(std::span<const float>(floats))) {}
   RowsView(std::span<const std::byte> rows, uint32_t bits_of_number)
       : bytes(rows), bits(bits_of_number) {}
 

@@ -63,7 +63,7 @@ class ConversionState {
   Status Finish();
 
  private:
-  ConversionState(std::string out) : out_(std::move(out)), directory_(out_ + ".partial") {}
+  explicit ConversionState(std::string out) : out_(std::move(out)), directory_(out_ + ".partial") {}
   void RemoveUnnamed() const;  // what a killed process left in the data (common/new_file.h)
   Status Lock();
   Status CheckIdentity(const nlohmann::ordered_json& identity);
