@@ -3,22 +3,14 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "tests/testing/testing.h"
+#include "tests/worker/normal_values.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr size_t kWidth = 77, kChannels = 33, kRowsOfInput = 40;
-
-std::vector<float> NormalValues(size_t count, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(generator);
-  return values;
-}
 
 struct Int8Case {
   std::vector<float> weights = NormalValues(kWidth * kChannels, 1),
@@ -108,6 +100,18 @@ TEST(Int8Layer, AnInputThatIsNotFiniteIsNotHidden) {
           EXPECT_TRUE(std::isfinite(y[kChannels + o]));
         }
       }
+    }
+  }
+}
+
+TEST(Int8Layer, AWeightThatIsNotFiniteIsNotHidden) {
+  for (const float bad : {-std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    Int8Case c;
+    c.weights[kWidth + 5] = bad;
+    const std::vector<float> y = c.Forward(0, kRowsOfInput);
+    for (size_t s = 0; s < kRowsOfInput; ++s) {
+      EXPECT_TRUE(std::isfinite(y[s * kChannels]));
+      EXPECT_TRUE(std::isnan(y[s * kChannels + 1]));
     }
   }
 }

@@ -2,25 +2,17 @@
 #include "worker/dense/linear_layer.h"
 
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "common/kernels/half_precision.h"
 #include "tests/testing/testing.h"
+#include "tests/worker/normal_values.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr uint32_t kIn = 40, kOut = 24;
 constexpr size_t kSamples = 19;
-
-std::vector<float> Random(size_t count, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(generator);
-  return values;
-}
 
 std::vector<float> Rounded(const std::vector<float>& values) {
   std::vector<uint16_t> halves(values.size());
@@ -46,11 +38,11 @@ Passes RunLayer(ElementType precision, bool rounds) {
                      .bias_name = "b"},
                     &dense, &products);
   dense.Allocate();
-  std::ranges::copy(maybe(Random(kIn * kOut, 1)), dense.values(layer.weight_block()).begin());
-  std::ranges::copy(Random(kOut, 2), dense.values(layer.bias_block()).begin());
-  const std::vector<float> x = maybe(Random(kSamples * kIn, 3));
+  std::ranges::copy(maybe(NormalValues(kIn * kOut, 1)), dense.values(layer.weight_block()).begin());
+  std::ranges::copy(NormalValues(kOut, 2), dense.values(layer.bias_block()).begin());
+  const std::vector<float> x = maybe(NormalValues(kSamples * kIn, 3));
   Passes passes = {.y = std::vector<float>(kSamples * kOut),
-                   .dy = maybe(Random(kSamples * kOut, 4)),
+                   .dy = maybe(NormalValues(kSamples * kOut, 4)),
                    .dx = std::vector<float>(kSamples * kIn)};
   layer.Forward(x.data(), kSamples, passes.y.data());
   layer.Backward(passes.y.data(), passes.dy.data(), passes.dx.data());

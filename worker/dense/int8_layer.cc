@@ -113,10 +113,13 @@ Int8Layer::Int8Layer(std::span<const float> weights, std::span<const float> bias
   std::ranges::copy(bias, bias_.begin());
   for (size_t o = 0; o < out_; ++o) {
     const std::span<const float> row = weights.subspan(o * in_, in_);
-    float most = 0.0f;
-    for (const float weight : row) most = std::max(most, std::abs(weight));
-    const float scale = most / kMaxWeight;
-    weight_scale_[o] = scale;
+    float most = 0.0f, bad = 0.0f;
+    for (const float weight : row) {
+      most = std::max(most, std::abs(weight));
+      bad += weight * 0.0f;  // NaN for NaN and infinity
+    }
+    const float scale = bad == 0.0f ? most / kMaxWeight : 0.0f;
+    weight_scale_[o] = scale + bad;
     int64_t sum = 0;
     for (size_t i = 0; i < in_; ++i) {
       const float q = scale > 0.0f ? std::nearbyint(row[i] / scale) : 0.0f;

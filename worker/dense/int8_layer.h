@@ -10,7 +10,9 @@
 //   y[o] = b[o] + weight_scale[o] * (step * sum(q_x q_w) + low * sum(q_w))
 //
 // Exactness: sums of integers are exact and the rest is elementwise f32, so every instruction set,
-// batch and number of threads gives the same bits. An input that is NaN or infinite gives NaN.
+// batch and number of threads gives the same bits. An input, weight or bias that is not finite
+// gives
+//            outputs that are not.
 // Threads:   one caller.
 #pragma once
 
