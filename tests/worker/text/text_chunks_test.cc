@@ -200,6 +200,8 @@ TEST_F(TextChunksTest, WhatCannotBeOpenedIsSaidBeforeAnythingIsRead) {
            {Write("p.csv", "PAR1\x15\x04"), "is a Parquet file"},
            {Write("p.gz", Gzip("PAR1 and more")), "is a Parquet file"},
            {Write("u.csv", std::string("a\0,\0b\0,\0c\0\n\0", 12)), "is text in UTF-16"},
+           {Write("records.bin", std::string("\1\0\0\0\7\0\0\0\5\0\0\0", 12)),
+            "has bytes of value 0"},
            {Write("j.csv", "{\"a\": 1}\n"), "is JSON"},
            {Write("z.csv", "PK\x03\x04\n"), "is a zip archive"},
            {Write("b.csv", std::string("abc\0def", 7)), "is a binary file"}}) {

@@ -66,15 +66,13 @@ Status NotText(const std::string& file, std::string_view what, std::string_view 
   return UsageError("\"{}\" is {}, not text that can be read here; {}", file, what, advice);
 }
 
-// UTF-16 without a mark: every other byte of plain text is zero.
+// UTF-16 without a mark: every other byte of plain text is zero, and hardly any of the rest.
 bool LooksLikeUtf16(std::string_view head) {
   if (head.size() < 8) return false;
-  for (const size_t parity : {0, 1}) {
-    size_t zeros = 0;
-    for (size_t i = parity; i < head.size(); i += 2) zeros += head[i] == '\0';
-    if (zeros * 2 > head.size() * 9 / 10) return true;
-  }
-  return false;
+  size_t zeros[2] = {};
+  for (size_t i = 0; i < head.size(); ++i) zeros[i % 2] += head[i] == '\0';
+  return std::max(zeros[0], zeros[1]) * 2 > head.size() * 9 / 10 &&
+         std::min(zeros[0], zeros[1]) * 10 < head.size();
 }
 
 }  // namespace
@@ -88,8 +86,9 @@ Status CheckIsText(std::string_view head, const std::string& file) {
   if (LooksLikeUtf16(head)) return NotText(file, "text in UTF-16", "save it in UTF-8");
   if (head.find('\0') != std::string_view::npos) {
     return NotText(file, "a binary file (it has bytes of value 0)",
-                   "give a text file; what else holds samples can be written in the binary form "
-                   "from Python (docs/data_format.md)");
+                   "give a text file; Criteo's 160-byte records are read by "
+                   "--data_generation=criteo_binary, and what else holds samples can be written in "
+                   "the binary form from Python (docs/data_format.md)");
   }
   const size_t begin = std::min(head.find_first_not_of(" \t\r\n"), head.size());
   const std::string_view text = head.substr(begin);
