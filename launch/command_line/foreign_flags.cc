@@ -16,7 +16,8 @@ constexpr std::string_view kNoTraces = "ids are not made from traces; see data_g
 constexpr std::string_view kQuantisedScores =
     "training is in floats; rowhouse eval and predict score with --quantize_rows and "
     "--quantize_mlp";
-constexpr std::string_view kNoEarlyEnd = "a run ends with its data; report.json has the test curve";
+constexpr std::string_view kNoEarlyEnd =
+    "a run ends with its data or by --early_stop_patience; report.json has the test curve";
 constexpr std::string_view kNoBinaryFiles =
     "MLPerf's binary files are read by --data_generation=criteo_binary --data=FILE";
 

@@ -1,7 +1,7 @@
 // rowhouse data baseline FILE ...: what a logistic regression over hashed tokens is worth on the
 // split that a run with the same settings makes (worker/data/baseline.h).
 //
-// The text is read four times: to count samples, of which the split depends; for the quantiles of
+// The text is read four times: to count samples, on which the split depends; for the quantiles of
 // numbers, a beginning of the train samples; to learn; to test.
 #include "worker/data/baseline.h"
 
@@ -18,6 +18,7 @@
 #include "worker/data/blocks/sample_order.h"
 #include "worker/data/convert/passes.h"
 #include "worker/data/metrics.h"
+#include "worker/data/score_quality.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {
@@ -114,7 +115,7 @@ class RawText {
   uint64_t bad_lines_ = 0;
 };
 
-// The text and how it is divided, as a run with these settings sees them.
+// kUsage for what is no text, or leaves nothing to test on.
 Status CheckIsTextOfRun(const std::string& source, const DatasetOptions& options) {
   for (const std::string& path : {options.file, options.test_file}) {
     if (!DataDirectory::IsAt(path)) continue;
@@ -186,26 +187,18 @@ Result<BaselineResult> LearnAndTest(const RawText& text, const RawText* test,
   return result;
 }
 
-double MeanLabel(const std::vector<float>& labels) {
-  double sum = 0.0;
-  for (const float label : labels) sum += static_cast<double>(label);
-  return sum / static_cast<double>(labels.size());
-}
-
 Status RunBaseline(const CommandLine& command_line, const std::vector<std::string>& arguments,
                    const Settings& settings) {
   if (!arguments.empty() && !command_line.Value("data").empty()) {
     return UsageError("data baseline: files are given, and --data too; give one of them");
   }
-  Settings of_run = settings;
-  of_run.data_generation = Settings::kOfFile;
-  DatasetOptions& options = of_run.data;
+  DatasetOptions options = settings.data;
   if (!arguments.empty()) options.file = fmt::format("{}", fmt::join(arguments, ","));
   if (!settings.are_tables_given) {
     options.table_rows.clear();
     options.table_names.clear();
   }
-  const std::string source = of_run.data_source();
+  const std::string source = TextSourceOf(settings.data_generation, options.schema);
   RETURN_IF_ERROR(CheckIsTextOfRun(source, options));
   DeclarationOfDataset(source).adjust(&options);
   ASSIGN_OR_RETURN(const RawText text, RawText::Open(source, options, options.file));
@@ -220,18 +213,14 @@ Status RunBaseline(const CommandLine& command_line, const std::vector<std::strin
                       Counted(text.layout().samples(), "sample"), options.test_fraction);
   }
   const Metrics metrics = ComputeMetrics(result.labels, result.scores);
-  const auto number = [](double value) -> nlohmann::ordered_json {
-    if (std::isnan(value)) return nullptr;
-    return value;
-  };
   Figures figures{.json = {{"model", "logistic regression over hashed tokens"},
                            {"train_samples", result.train_samples},
                            {"test_samples", result.labels.size()},
-                           {"mean_label", MeanLabel(result.labels)},
+                           {"mean_label", MeanOf(result.labels)},
                            {"bad_lines", text.bad_lines() + (test ? test->bad_lines() : 0)},
-                           {"auc", number(metrics.roc_auc)},
-                           {"logloss", number(metrics.logloss)},
-                           {"accuracy", number(metrics.accuracy)}}};
+                           {"auc", metrics.roc_auc},
+                           {"logloss", metrics.logloss},
+                           {"accuracy", metrics.accuracy}}};
   figures.Say(
       "logistic regression over hashed tokens (FTRL), one pass over {}\n"
       "test AUC {:.4f} logloss {:.4f} accuracy {:.4f}  {}\n",

@@ -203,9 +203,7 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
     return UsageError("data convert: no --out: it names the data directory to make");
   }
   ASSIGN_OR_RETURN(DatasetOptions options, OptionsOf(command_line, arguments, settings));
-  std::string source = options.schema.format.empty() ? "criteo" : options.schema.format;
-  const std::vector<std::string> formats = TextFormats().Names();
-  if (std::ranges::count(formats, settings.data_generation) > 0) source = settings.data_generation;
+  const std::string source = TextSourceOf(settings.data_generation, options.schema);
   DeclarationOfDataset(source).adjust(&options);
   ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, out));
 

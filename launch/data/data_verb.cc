@@ -12,6 +12,7 @@
 #include "common/mutex.h"
 #include "common/nearest_name.h"
 #include "common/thread_name.h"
+#include "worker/data/text/text_format.h"
 
 namespace rowhouse {
 namespace {
@@ -50,6 +51,12 @@ Status RunDataVerb(const CommandLine& command_line, const Settings& settings) {
   const std::vector<std::string> rest(command_line.arguments.begin() + 1,
                                       command_line.arguments.end());
   return found->second.run(command_line, rest, settings);
+}
+
+std::string TextSourceOf(const std::string& data_generation, const Schema& schema) {
+  const std::vector<std::string> formats = TextFormats().Names();
+  if (std::ranges::count(formats, data_generation) > 0) return data_generation;
+  return schema.format.empty() ? "criteo" : schema.format;
 }
 
 namespace {

@@ -34,6 +34,9 @@ Status RunDataVerb(const CommandLine& command_line, const Settings& settings);
 
 // ---- For commands -------------------------------------------------------------------------------
 
+// The text format that --data_generation names; else the schema's; else Criteo's.
+std::string TextSourceOf(const std::string& data_generation, const Schema& schema);
+
 // Opens the one directory among `arguments`, or that of --data. kUsage if there is none or several.
 Result<std::shared_ptr<const DataDirectory>> OpenDataArgument(
     const std::string& command, const std::vector<std::string>& arguments,

@@ -7,8 +7,7 @@
 // [...], rows, sharding, shards [...], table_loads [...], memory_plan, prediction. An unknown
 // figure is null, never 0.
 //   runs, curve, evaluations, validations, best: of all runs of the model, the last one being the
-//   report's; all else
-//     is of this run. Its points are those after totals.first_step
+//     report's; all else is of this run. Its points are those after totals.first_step
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
 //     (worker/train/step_phases.h); shards[].seconds {wait, socket, ...}: of a shard's thread, and
 //     its I/O thread in the store (common/wire/shard_times.h)

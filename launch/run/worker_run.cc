@@ -522,8 +522,7 @@ Status WorkerRun::ReportOutcome() {
   if (!has_trained) {
     fmt::print(
         "nothing was left to train: the model was at step {} of {} already; {}, and its report "
-        "stays "
-        "as it was\n",
+        "stays as it was\n",
         summary_.steps_done, trainer_.last_step(),
         early_stop_.is_over() ? "with a higher --early_stop_patience it goes on"
                               : "more --nepochs go on");

@@ -154,18 +154,6 @@ std::string RateText(const ScoringSummary& summary) {
                      static_cast<double>(summary.samples) / std::max(summary.seconds, 1e-9));
 }
 
-double MeanOf(std::span<const float> values) {
-  double sum = 0.0;
-  for (const float value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-// NaN is no JSON.
-nlohmann::ordered_json NumberOrNull(double value) {
-  if (std::isnan(value)) return nullptr;
-  return value;
-}
-
 // The number of the feature that --group_by names; nullopt without it.
 Result<std::optional<size_t>> FindGroupColumn(const CommandLine& command_line,
                                               const Settings& settings) {
@@ -231,17 +219,17 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
                                  {"steps", model.steps},
                                  {"samples", m.summary.samples},
                                  {"bad_lines", m.summary.bad_lines},
-                                 {"auc", NumberOrNull(m.metrics.roc_auc)},
-                                 {"logloss", NumberOrNull(m.metrics.logloss)},
-                                 {"accuracy", NumberOrNull(m.metrics.accuracy)},
-                                 {"precision", NumberOrNull(m.metrics.precision)},
-                                 {"recall", NumberOrNull(m.metrics.recall)},
-                                 {"f1", NumberOrNull(m.metrics.f1)},
-                                 {"average_precision", NumberOrNull(m.metrics.average_precision)},
+                                 {"auc", m.metrics.roc_auc},
+                                 {"logloss", m.metrics.logloss},
+                                 {"accuracy", m.metrics.accuracy},
+                                 {"precision", m.metrics.precision},
+                                 {"recall", m.metrics.recall},
+                                 {"f1", m.metrics.f1},
+                                 {"average_precision", m.metrics.average_precision},
                                  {"mean_score", m.mean_score},
                                  {"mean_label", m.mean_label},
-                                 {"calibration", NumberOrNull(m.calibration())},
-                                 {"normalised_entropy", NumberOrNull(m.normalised_entropy())},
+                                 {"calibration", m.calibration()},
+                                 {"normalised_entropy", m.normalised_entropy()},
                                  {"rows_bytes", m.rows_bytes},
                                  {"seconds", m.summary.seconds}};
   for (const CalibrationBin& bin : m.by_score) {
@@ -250,7 +238,7 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
   }
   if (!m.group_by.empty()) {
     json["by_group"] = {{"by", m.group_by},
-                        {"auc", NumberOrNull(m.grouped.auc)},
+                        {"auc", m.grouped.auc},
                         {"groups", m.grouped.groups},
                         {"samples", m.grouped.samples},
                         {"groups_left_out", m.grouped.groups_left_out}};

@@ -5,7 +5,7 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "launch/data/data_verb.h"
+#include "tests/launch/data_words.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -13,30 +13,19 @@ namespace {
 
 using testing::HasSubstr;
 
-Status RunBaselineWords(std::vector<std::string> words) {
-  words.insert(words.begin(), {"rowhouse", "data"});
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  ASSIGN_OR_RETURN(const CommandLine command_line,
-                   ParseCommandLine(static_cast<int>(argv.size()), argv.data()));
-  ASSIGN_OR_RETURN(const Settings settings, MakeSettings(command_line));
-  RETURN_IF_ERROR(settings.Validate(false));
-  return RunDataVerb(command_line, settings);
-}
-
 class DataBaseline : public ::testing::Test {
  protected:
   nlohmann::ordered_json FiguresOf(std::vector<std::string> words) {
     words.insert(words.begin(), "baseline");
     words.push_back("--json=" + (dir_ / "json"));
-    const Status status = RunBaselineWords(std::move(words));
+    const Status status = RunDataWords(std::move(words));
     EXPECT_OK(status);
     if (!status.ok()) return {};
     return ParseJson(ReadFile(dir_ / "json").value()).value();
   }
   std::string Refusal(std::vector<std::string> words) {
     words.insert(words.begin(), "baseline");
-    const Status status = RunBaselineWords(std::move(words));
+    const Status status = RunDataWords(std::move(words));
     EXPECT_EQ(status.code(), StatusCode::kUsage);
     return std::string(status.message());
   }
@@ -73,7 +62,7 @@ TEST_F(DataBaseline, LearnsOwnTextWhateverTheModelsTablesAre) {
 
 // The data of a run with the same settings: its test samples have the same labels.
 TEST_F(DataBaseline, TestsOnTheSplitOfARun) {
-  ASSERT_OK(RunBaselineWords({"imitate", "--data_size=5000", "--out=" + (dir_ / "text")}));
+  ASSERT_OK(RunDataWords({"imitate", "--data_size=5000", "--out=" + (dir_ / "text")}));
   for (const char* split : {"tail", "random", "dlrm"}) {
     const auto json = FiguresOf({dir_ / "text", "--test_fraction=0.3",
                                  fmt::format("--test_split={}", split), "--numpy_rand_seed=5"});
@@ -111,8 +100,8 @@ TEST_F(DataBaseline, SaysWhatIsMissing) {
   std::ofstream(csv, std::ios::app) << "yes,1,c1\n";
   EXPECT_THAT(Refusal({csv, config, "--test_fraction=0.5"}), HasSubstr("a.csv:12:1: y is"));
   EXPECT_EQ(FiguresOf({csv, config, "--test_fraction=0.5", "--max_bad_lines=1"})["bad_lines"], 1);
-  ASSERT_OK(RunBaselineWords(
-      {"convert", csv, config, "--max_bad_lines=1", "--out=" + (dir_ / "converted")}));
+  ASSERT_OK(
+      RunDataWords({"convert", csv, config, "--max_bad_lines=1", "--out=" + (dir_ / "converted")}));
   EXPECT_THAT(Refusal({dir_ / "converted", config, "--test_fraction=0.5"}),
               HasSubstr("give the text that it was made of"));
 }

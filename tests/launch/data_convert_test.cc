@@ -5,8 +5,8 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "launch/data/data_verb.h"
 #include "launch/data/imitate.h"
+#include "tests/launch/data_words.h"
 #include "tests/testing/testing.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/convert/converter.h"
@@ -17,22 +17,11 @@ namespace {
 
 using testing::HasSubstr;
 
-Status RunWords(std::vector<std::string> words) {
-  words.insert(words.begin(), {"rowhouse", "data"});
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  ASSIGN_OR_RETURN(const CommandLine command_line,
-                   ParseCommandLine(static_cast<int>(argv.size()), argv.data()));
-  ASSIGN_OR_RETURN(const Settings settings, MakeSettings(command_line));
-  RETURN_IF_ERROR(settings.Validate(false));
-  return RunDataVerb(command_line, settings);
-}
-
 TEST(DataConvert, MakesADataDirectoryAndSaysWhatItCost) {
   TempDir directory;
-  ASSERT_OK(RunWords({"imitate", "--data_size=300", "--out=" + (directory / "text")}));
-  ASSERT_OK(RunWords({"convert", directory / "text", "--out=" + (directory / "data"),
-                      "--id_mapping=dictionary", "--json=" + (directory / "json")}));
+  ASSERT_OK(RunDataWords({"imitate", "--data_size=300", "--out=" + (directory / "text")}));
+  ASSERT_OK(RunDataWords({"convert", directory / "text", "--out=" + (directory / "data"),
+                          "--id_mapping=dictionary", "--json=" + (directory / "json")}));
   const auto data = DataDirectory::Open(directory / "data");
   ASSERT_OK(data);
   EXPECT_EQ(data.value()->samples(), 300u);
@@ -52,8 +41,9 @@ TEST(DataConvert, TakesSchemaAndTablesOfAConfig) {
          "tables: {list: [{name: city, rows: 2}]}\n"
          "schema: {format: delimited, label: y, dense: [age],\n"
          "         categorical: [{name: city, ids: dictionary}]}\n";
-  const Status status = RunWords({"convert", directory / "a.csv", "--out=" + (directory / "data"),
-                                  "--config=" + (directory / "config.yaml")});
+  const Status status =
+      RunDataWords({"convert", directory / "a.csv", "--out=" + (directory / "data"),
+                    "--config=" + (directory / "config.yaml")});
   ASSERT_OK(status);
   EXPECT_EQ(DataDirectory::Open(directory / "data").value()->samples(), 2u);
   EXPECT_EQ(Preprocessing::Open(directory / "data").value()->IdOf(0, "Oslo").value(), 1u);
@@ -61,9 +51,9 @@ TEST(DataConvert, TakesSchemaAndTablesOfAConfig) {
 
 TEST(DataConvert, SaysWhatIsMissing) {
   TempDir directory;
-  ASSERT_OK(RunWords({"imitate", "--data_size=3", "--out=" + (directory / "text")}));
+  ASSERT_OK(RunDataWords({"imitate", "--data_size=3", "--out=" + (directory / "text")}));
   const auto message = [&](std::vector<std::string> words) {
-    const Status status = RunWords(std::move(words));
+    const Status status = RunDataWords(std::move(words));
     EXPECT_EQ(status.code(), StatusCode::kUsage);
     return status.message();
   };

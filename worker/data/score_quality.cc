@@ -10,6 +10,10 @@
 
 namespace rowhouse {
 
+double MeanOf(std::span<const float> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 double NormalisedEntropy(double logloss, double mean_label) {
   if (!(mean_label > 0.0 && mean_label < 1.0)) return Metrics::kNone;
   return logloss /

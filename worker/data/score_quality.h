@@ -13,6 +13,9 @@
 
 namespace rowhouse {
 
+// NaN of none.
+double MeanOf(std::span<const float> values);
+
 // Logloss over the entropy of the labels' mean, which is the logloss of a model that knows the mean
 // alone (He et al., 2014, "Practical Lessons from Predicting Clicks on Ads at Facebook"): below 1
 // is better than that. NaN without both classes.

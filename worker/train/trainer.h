@@ -36,8 +36,8 @@ struct TrainerOptions {
   uint64_t epochs = 1;                // of these data, over all runs on them
   uint64_t max_steps_per_epoch = 0;   // 0: all of the data
   uint64_t print_every_steps = 1;     // 0: never
-  // 0: Train makes no evaluation. Scored are samples for validation if there are any, else for
-  // tests
+  // 0: Train makes no evaluation. It scores the samples for validation, or, if there are none,
+  // those for tests.
   uint64_t test_every_steps = 0;
   uint64_t first_step = 0;          // steps done by earlier runs
   uint64_t first_step_of_data = 0;  // that takes the first sample of epoch 0; at most first_step

@@ -80,9 +80,8 @@ void AddSource(SettingList& list) {
 void AddIdsAndOrder(SettingList& list) {
   list.Add(Switch(MEMBER(data.grow_dictionaries)),
            {.help = "With --load and text, or data convert --model_dir: tokens that the model's "
-                    "dictionaries lack, and that occur "
-                    "min_count times in these data, get the next rows that their tables have free. "
-                    "Otherwise they stay rare",
+                    "dictionaries lack, and that occur min_count times in these data, get the next "
+                    "rows that their tables have free. Otherwise they stay rare",
             .verbs = kTrain | kData});
   AddFlag(list, "id_mapping", kIn);
   AddFlag(list, "max_ind_range", kIn);

@@ -8,7 +8,7 @@
 //   dlrm    as DLRM splits Criteo's data: files are days, a single file is cut into 7 (the first
 //           n modulo 7 get one sample more; where lines of it were dropped, they count, too, and
 //           the layout has the days as files); of the last day the first half, rounded up, tests,
-//           and the rest is kept for validation, which nothing does yet; the days before it train
+//           and the rest, which DLRM validates on, is not used; the days before it train
 // Of the samples that a split trains on, the last round-half-even(n * valid_fraction) in the order
 // of the data are for validation instead. Train samples come, by name,
 //   none    as they lie
