@@ -1,4 +1,4 @@
-#include "launch/run/debug_print.h"
+#include "launch/report/debug_print.h"
 
 #include "tests/testing/testing.h"
 
