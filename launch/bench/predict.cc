@@ -5,9 +5,11 @@
 //
 // Yardstick: the products of the MLPs' forward pass alone, of 2048 samples, through oneDNN, without
 // bias and activation. predict_int8: the same with MLPs in 8 bits, beside products of integers, and
-// as many samples a second as that makes.
+// as many samples a second as that makes. predict_latency: one batch of 1, 32 or 512 samples after
+// the other, p50 and p99 of the time of a batch in us, beside those of its products.
 #include <omp.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "launch/bench/bench.h"
@@ -25,6 +27,7 @@ namespace {
 constexpr size_t kScoredSamples = 2048;
 constexpr size_t kSliceSamples = 256;  // as rowhouse predict has it
 constexpr size_t kScoredBatches = 24;  // different ones
+constexpr size_t kSmallBatches = 1000;
 
 // All rows are there already.
 class NoRows final : public RowSource {
@@ -56,7 +59,33 @@ class PredictBench final : public Bench {
 
   Status Open() {
     RETURN_IF_ERROR(FillTables());
-    return ReadBatches();
+    ASSIGN_OR_RETURN(batches_, ReadBatches(kScoredBatches, kScoredSamples));
+    return OkStatus();
+  }
+
+  // Of batches of so many samples, at most kScoredSamples: "NAME/SAMPLES_p50" and "..._p99".
+  Result<std::vector<BenchFigure>> Latencies(const std::string& name, size_t samples) {
+    ASSIGN_OR_RETURN(const std::vector<Batch> batches, ReadBatches(kSmallBatches, samples));
+    std::vector<double> scored, multiplied;
+    for (const Batch& batch : batches) {
+      Stopwatch stopwatch;
+      RETURN_IF_ERROR(scorer_.Score(batch, "a batch").status());
+      scored.push_back(stopwatch.Ns() * 1e-3);
+      stopwatch.Restart();
+      MultiplyLayers(samples);
+      multiplied.push_back(stopwatch.Ns() * 1e-3);
+    }
+    std::ranges::sort(scored);
+    std::ranges::sort(multiplied);
+    std::vector<BenchFigure> figures;
+    for (const size_t percent : {50, 99}) {
+      const size_t at = kSmallBatches * percent / 100;
+      BenchFigure figure = CountedFigure(fmt::format("{}/{}_p{}", name, samples, percent), "us",
+                                         scored[at], multiplied[at]);
+      figure.ratio = multiplied[at] / scored[at];
+      figures.push_back(std::move(figure));
+    }
+    return figures;
   }
 
   Result<double> MeasureSystem() override {
@@ -69,18 +98,7 @@ class PredictBench final : public Bench {
 
   Result<double> MeasureYardstick() override {
     const Stopwatch stopwatch;
-    for (size_t b = 0; b < kScoredBatches; ++b) {
-      for (Layer& layer : layers_) {
-        if (is_int8_) {
-          MultiplyIntegers(&layer);
-          continue;
-        }
-        products_.Multiply(MatrixOf(layer.x.data(), kScoredSamples, layer.in),
-                           MatrixOf(layer.weights.data(), layer.out, layer.in),
-                           MatrixOf(layer.y.data(), kScoredSamples, layer.out),
-                           {.b_transposed = true});
-      }
-    }
+    for (size_t b = 0; b < kScoredBatches; ++b) MultiplyLayers(kScoredSamples);
     return SamplesPerSecond(stopwatch);
   }
 
@@ -99,6 +117,18 @@ class PredictBench final : public Bench {
     ModelSpec model = KaggleModel();
     if (is_int8) model.dense_precision = "int8";
     return model;
+  }
+
+  void MultiplyLayers(size_t samples) {
+    for (Layer& layer : layers_) {
+      if (is_int8_) {
+        MultiplyIntegers(&layer);
+        continue;
+      }
+      products_.Multiply(MatrixOf(layer.x.data(), samples, layer.in),
+                         MatrixOf(layer.weights.data(), layer.out, layer.in),
+                         MatrixOf(layer.y.data(), samples, layer.out), {.b_transposed = true});
+    }
   }
 
   void MultiplyIntegers(Layer* layer) {
@@ -176,17 +206,17 @@ class PredictBench final : public Bench {
     return OkStatus();
   }
 
-  Status ReadBatches() {
+  static Result<std::vector<Batch>> ReadBatches(size_t count, size_t samples) {
     DatasetOptions options;
     options.dense_features = KaggleModel().bottom_mlp.front();
     options.table_rows = KaggleTableRows();
-    options.data_size = kScoredBatches * kScoredSamples;
+    options.data_size = count * samples;
     ASSIGN_OR_RETURN(const auto data, Datasets().Make("synthetic", options));
-    batches_.resize(kScoredBatches);
-    for (size_t b = 0; b < kScoredBatches; ++b) {
-      RETURN_IF_ERROR(data->ReadTrain(0, b * kScoredSamples, kScoredSamples, &batches_[b]));
+    std::vector<Batch> batches(count);
+    for (size_t b = 0; b < count; ++b) {
+      RETURN_IF_ERROR(data->ReadTrain(0, b * samples, samples, &batches[b]));
     }
-    return OkStatus();
+    return batches;
   }
 
   const bool is_int8_;
@@ -199,6 +229,17 @@ class PredictBench final : public Bench {
   std::vector<Layer> layers_;
   MatrixProducts products_;
 };
+
+Result<std::vector<BenchFigure>> MeasureLatencies(const std::string& name, const BenchOptions&) {
+  PredictBench bench(/*is_int8=*/false);
+  RETURN_IF_ERROR(bench.Open());
+  std::vector<BenchFigure> figures;
+  for (const size_t samples : {1, 32, 512}) {
+    ASSIGN_OR_RETURN(std::vector<BenchFigure> some, bench.Latencies(name, samples));
+    std::ranges::move(some, std::back_inserter(figures));
+  }
+  return figures;
+}
 
 REGISTER_MEMBER(
     AddBench({.name = "predict",
@@ -217,6 +258,11 @@ REGISTER_MEMBER(AddBench({.name = "predict_int8",
                           .make = [](const BenchOptions&) {
                             return MakeOpenBench<PredictBench>(true);
                           }}));
+REGISTER_MEMBER(AddBench({.name = "predict_latency",
+                          .what = "time of a batch of 1, 32 and 512 samples, p50 and p99",
+                          .time = "15 s",
+                          .yardstick = "the same batch's products alone, by oneDNN",
+                          .count = &MeasureLatencies}));
 
 }  // namespace
 }  // namespace rowhouse
