@@ -70,6 +70,7 @@ class Parser {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
     RETURN_IF_ERROR(TakeWords(words, 0));
     if (result_.wants_help || result_.wants_version) return OkStatus();
+    RETURN_IF_ERROR(TakeInferenceOnly());
     RETURN_IF_ERROR(CheckRefused());
     if (result_.verb.empty()) {
       return UsageError("no verb given (known: {}); rowhouse --help says what they do",
@@ -303,6 +304,13 @@ class Parser {
           given.Describe(), result_.verb);
     }
     if (IsHarmless(flag, given.value)) return OkStatus();
+    if (flag.name == kInferenceOnlyFlag) {
+      is_inference_only_ = ReadBool(given.value).value_or(false);
+      return is_inference_only_
+                 ? OkStatus()
+                 : UsageError("{}: expected true, false or no value", given.Describe());
+    }
+    if (!flag.of_eval.empty()) of_eval_.push_back({&flag, given});
     if (!flag.why_refused.empty()) {
       refused_.push_back({given.Describe(), std::string(flag.why_refused)});
       return OkStatus();
@@ -311,6 +319,29 @@ class Parser {
     if (std::find(ignored.begin(), ignored.end(), flag.dlrms_name()) == ignored.end()) {
       ignored.push_back(flag.dlrms_name());
     }
+    return OkStatus();
+  }
+
+  Status TakeInferenceOnly() {
+    if (!is_inference_only_) return OkStatus();
+    if (result_.verb != "train") {
+      return UsageError("--inference_only=true is no flag of rowhouse {}", result_.verb);
+    }
+    for (const auto& [flag, given] : of_eval_) {
+      for (const std::string_view kind : {"qr_flag", "md_flag"}) {
+        if (flag->of_eval != kQuantizeRowsFlag || result_.Value(kind) != "true") continue;
+        return UsageError(
+            "{} with --{}: DLRM does not quantise such tables; rowhouse eval --{}={} scores any "
+            "kind of a saved model so",
+            given.Describe(), kind, flag->of_eval, given.value);
+      }
+      std::erase_if(refused_,
+                    [&](const Refused& refused) { return refused.given == given.Describe(); });
+      result_.flags.push_back({std::string(flag->of_eval), given.value, given.origin, given.name});
+    }
+    result_.verb = "eval";
+    std::erase_if(result_.flags,
+                  [&](const GivenFlag& flag) { return !VerbHasFlag(result_.verb, flag.name); });
     return OkStatus();
   }
 
@@ -332,7 +363,10 @@ class Parser {
   };
 
   CommandLine result_;
-  std::vector<Refused> refused_;  // flags of DLRM
+  // Flags of DLRM.
+  std::vector<Refused> refused_;
+  bool is_inference_only_ = false;
+  std::vector<std::pair<const DlrmFlag*, GivenFlag>> of_eval_;  // beside it
 };
 
 }  // namespace

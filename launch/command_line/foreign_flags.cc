@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "launch/command_line/verb_flags.h"
+
 namespace rowhouse {
 namespace {
 
@@ -13,9 +15,7 @@ constexpr std::string_view kLogFlags[] = {"logtostderr",     "alsologtostderr", 
                                           "vmodule"};
 
 constexpr std::string_view kNoTraces = "ids are not made from traces; see data_generation";
-constexpr std::string_view kQuantisedScores =
-    "training is in floats; rowhouse eval and predict score with --quantize_rows and "
-    "--quantize_mlp";
+constexpr std::string_view kQuantisedScores = "training is in floats; say --inference_only, too";
 constexpr std::string_view kNoEarlyEnd =
     "a run ends with its data or by --early_stop_patience; report.json has the test curve";
 constexpr std::string_view kNoBinaryFiles =
@@ -37,11 +37,9 @@ constexpr DlrmFlag kDlrmFlags[] = {
     {"activation_function", "relu", "hidden layers have ReLU and nothing else"},
     {"data_trace_file", "./input/dist_emb_j.log", kNoTraces},
     {"data_trace_enable_padding", "false", kNoTraces},
-    {"inference_only", "false",
-     "rowhouse predict scores a file with a trained model, rowhouse eval measures the model on "
-     "one"},
-    {"quantize_mlp_with_bit", "32", kQuantisedScores},
-    {"quantize_emb_with_bit", "32", kQuantisedScores},
+    {kInferenceOnlyFlag, "false"},
+    {"quantize_mlp_with_bit", "32", kQuantisedScores, kQuantizeMlpFlag},
+    {"quantize_emb_with_bit", "32", kQuantisedScores, kQuantizeRowsFlag},
     {"save_onnx", "false", "models are not exported to ONNX"},
     {"use_gpu", "false", "Rowhouse trains on CPUs only"},
     {"local_rank", "-1", "ranks come from mpirun"},

@@ -24,12 +24,17 @@ void SetLogDefaults();
 // "--name=value" of those that were given, for a process that this one starts.
 std::vector<std::string> GivenLogFlags();
 
+// `rowhouse train` with it is `rowhouse eval` with those of the flags that eval takes.
+inline constexpr std::string_view kInferenceOnlyFlag = "inference_only";
+
 struct DlrmFlag {
   std::string_view name;      // canonical: with _ for -
   std::string_view harmless;  // the value with no effect (DLRM's default), accepted silently
   // Of a flag that asks for what Rowhouse does not do, a clause: "Rowhouse trains on CPUs only".
   // "": the flag changes no result and is ignored; the run names it once.
   std::string_view why_refused = "";
+  // The flag of rowhouse eval that it is beside --inference_only; "": none.
+  std::string_view of_eval = "";
 
   bool is_switch() const { return harmless == "true" || harmless == "false"; }
   std::string dlrms_name() const;  // "--num-workers"

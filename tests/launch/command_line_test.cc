@@ -372,12 +372,30 @@ TEST_F(CommandLineTest, DlrmsOtherFlagsAreRefusedWithAReasonUnlessTheyAskForNoth
   EXPECT_EQ(Refusal({"train", "--use-gpu"}),
             "--use_gpu=true is DLRM's and not supported: Rowhouse trains on CPUs only");
   EXPECT_OK(Parse({"train", "--nouse_gpu", "--md-temperature=0.30", "--activation-function=relu"}));
-  EXPECT_EQ(
-      Refusal({"train", "--use-gpu", "--num-workers=2", "--inference-only"}),
-      "2 flags are DLRM's and not supported:\n"
-      "  --use_gpu=true: Rowhouse trains on CPUs only\n"
-      "  --inference_only=true: rowhouse predict scores a file with a trained model, rowhouse "
-      "eval measures the model on one");
+  EXPECT_EQ(Refusal({"train", "--use-gpu", "--num-workers=2", "--quantize-mlp-with-bit=8"}),
+            "2 flags are DLRM's and not supported:\n"
+            "  --use_gpu=true: Rowhouse trains on CPUs only\n"
+            "  --quantize_mlp_with_bit=8: training is in floats; say --inference_only, too");
+}
+
+TEST_F(CommandLineTest, DlrmsInferenceIsEval) {
+  const Result<CommandLine> given =
+      Parse({"train", "--quantize-emb-with-bit=4", "--inference-only", "--nepochs=2",
+             "--model_dir=m", "--quantize-mlp-with-bit", "8"});
+  ASSERT_OK(given);
+  EXPECT_EQ(given.value().verb, "eval");
+  EXPECT_EQ(given.value().Value("quantize_rows"), "4");
+  EXPECT_EQ(given.value().Value("quantize_mlp"), "8");
+  EXPECT_EQ(given.value().Value("model_dir"), "m");
+  EXPECT_EQ(given.value().Given("nepochs"), nullptr);
+  EXPECT_EQ(Parse({"train", "--inference-only=False"}).value().verb, "train");
+  EXPECT_EQ(Refusal({"train", "--inference-only=maybe"}),
+            "--inference_only=maybe: expected true, false or no value");
+  EXPECT_EQ(Refusal({"plan", "--inference-only"}),
+            "--inference_only=true is no flag of rowhouse plan");
+  EXPECT_EQ(Refusal({"train", "--inference-only", "--qr-flag", "--quantize-emb-with-bit=8"}),
+            "--quantize_emb_with_bit=8 with --qr_flag: DLRM does not quantise such tables; "
+            "rowhouse eval --quantize_rows=8 scores any kind of a saved model so");
 }
 
 TEST_F(CommandLineTest, DlrmsFlagsThatChangeNothingAreKeptByName) {
