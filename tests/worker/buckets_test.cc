@@ -14,40 +14,41 @@ using testing::HasSubstr;
 std::vector<float> EdgesOf(const std::string& text) { return ReadEdges(text).value().edges; }
 
 TEST(Buckets, AnEdgeIsTheLeastNumberOfTheBucketAboveIt) {
-  const std::vector<float> edges = EdgesOf("-1.5, 0,10");
+  const std::vector<float> edges = EdgesOf("-1.5,0,10");
   EXPECT_THAT(edges, ElementsAre(-1.5f, 0.0f, 10.0f));
-  EXPECT_EQ(BucketOf(edges, -7.0f), 0u);
-  EXPECT_EQ(BucketOf(edges, -1.5f), 1u);
-  EXPECT_EQ(BucketOf(edges, -0.0f), 2u);
-  EXPECT_EQ(BucketOf(edges, 9.99f), 2u);
-  EXPECT_EQ(BucketOf(edges, 1e30f), 3u);
-  EXPECT_EQ(BucketOf({}, 3.0f), 0u);
+  EXPECT_EQ(BucketOfNumber(edges, -7.0f), 0u);
+  EXPECT_EQ(BucketOfNumber(edges, -1.5f), 1u);
+  EXPECT_EQ(BucketOfNumber(edges, -0.0f), 2u);
+  EXPECT_EQ(BucketOfNumber(edges, 9.99f), 2u);
+  EXPECT_EQ(BucketOfNumber(edges, 1e30f), 3u);
+  EXPECT_EQ(BucketOfNumber({}, 3.0f), 0u);
 }
 
 TEST(Buckets, Log2IsTheFloorOfTheLogarithm) {
   const std::vector<float> edges = EdgesOf("log2");
   for (float number = 1e-9f; number < 1e18f; number *= 1.37f) {
-    EXPECT_EQ(BucketOf(edges, number), static_cast<uint64_t>(std::floor(std::log2(number)) + 33));
+    EXPECT_EQ(BucketOfNumber(edges, number),
+              static_cast<uint64_t>(std::floor(std::log2(number)) + 33));
   }
-  EXPECT_EQ(BucketOf(edges, 0.0f), 0u);
-  EXPECT_EQ(BucketOf(edges, -5.0f), 0u);
-  EXPECT_EQ(BucketOf(edges, 8.0f), BucketOf(edges, 15.9f));
-  EXPECT_EQ(BucketOf(edges, 3e38f), edges.size());
+  EXPECT_EQ(BucketOfNumber(edges, 0.0f), 0u);
+  EXPECT_EQ(BucketOfNumber(edges, -5.0f), 0u);
+  EXPECT_EQ(BucketOfNumber(edges, 8.0f), BucketOfNumber(edges, 15.9f));
+  EXPECT_EQ(BucketOfNumber(edges, 3e38f), edges.size());
 }
 
 TEST(Buckets, FloorLogSquaredIsThatOfIntegersAboveTwo) {
   const std::vector<float> edges = EdgesOf("floor_log_squared");
   for (int number = 3; number < (1 << 24); number += 1 + number / 50) {
     const double square = std::pow(std::log(number), 2);
-    EXPECT_EQ(BucketOf(edges, static_cast<float>(number)),
+    EXPECT_EQ(BucketOfNumber(edges, static_cast<float>(number)),
               static_cast<uint64_t>(std::floor(square)) + 4)
         << number;
   }
-  EXPECT_EQ(BucketOf(edges, -2.0f), 0u);
-  EXPECT_EQ(BucketOf(edges, 0.0f), 1u);
-  EXPECT_EQ(BucketOf(edges, 1.0f), 2u);
-  EXPECT_EQ(BucketOf(edges, 2.0f), 3u);
-  EXPECT_EQ(BucketOf(edges, 2.5f), 4u);
+  EXPECT_EQ(BucketOfNumber(edges, -2.0f), 0u);
+  EXPECT_EQ(BucketOfNumber(edges, 0.0f), 1u);
+  EXPECT_EQ(BucketOfNumber(edges, 1.0f), 2u);
+  EXPECT_EQ(BucketOfNumber(edges, 2.0f), 3u);
+  EXPECT_EQ(BucketOfNumber(edges, 2.5f), 4u);
   EXPECT_EQ(ReadEdges("floor_log_squared").value().max_buckets(), 505u);
 }
 

@@ -77,7 +77,7 @@ bool AreEdges(std::span<const float> edges) {
          std::ranges::adjacent_find(edges, std::greater_equal<>()) == edges.end();
 }
 
-uint64_t BucketOf(std::span<const float> edges, float number) {
+uint64_t BucketOfNumber(std::span<const float> edges, float number) {
   return static_cast<uint64_t>(std::ranges::upper_bound(edges, number) - edges.begin());
 }
 
@@ -103,7 +103,7 @@ Bags Cross::Of(const Batch& raw) const {
   const Bags& first = raw.features[parts_[0].column];
   const Bags& second = raw.features[parts_[1].column];
   const auto key_of = [](const Part& part, uint64_t key) {
-    return part.is_bucket ? BucketOf(part.edges, NumberOfKey(key)) : key;
+    return part.is_bucket ? BucketOfNumber(part.edges, NumberOfKey(key)) : key;
   };
   Bags bags;
   for (size_t sample = 0; sample < raw.samples; ++sample) {

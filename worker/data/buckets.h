@@ -45,7 +45,7 @@ Result<EdgeRule> ReadEdges(const std::string& text);
 // Whether edges are finite and ascend.
 bool AreEdges(std::span<const float> edges);
 
-uint64_t BucketOf(std::span<const float> edges, float number);
+uint64_t BucketOfNumber(std::span<const float> edges, float number);
 
 // The keys that raw samples have for the numbers of a bucket column.
 uint64_t KeyOfNumber(float number);

@@ -200,7 +200,7 @@ void CategoricalMapping::IdsOfKeys(std::span<const uint64_t> keys, std::span<uin
       break;
     case Ids::kBuckets:
       for (size_t i = 0; i < keys.size(); ++i) {
-        ids[i] = first_ + BucketOf(edges_, NumberOfKey(keys[i]));
+        ids[i] = first_ + BucketOfNumber(edges_, NumberOfKey(keys[i]));
       }
       break;
     case Ids::kDictionary:
