@@ -278,6 +278,7 @@ TEST(YamlSchema, AFormatsOwnColumnsNeedNoNames) {
   EXPECT_EQ(settings.data.schema.categorical[0].rows, 98u);
   EXPECT_THAT(Misfit(schema + "tables: {list: [{name: C1, rows: 4}]}\n"),
               HasSubstr("column \"I1\" has no table of its name"));
+  EXPECT_EQ(Misfit(schema), "") << "the data say how many rows tables have";
 }
 
 }  // namespace
