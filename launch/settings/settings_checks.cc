@@ -235,9 +235,10 @@ void FitSchemaToTables(Settings* settings) {
 
 Status CheckSchemaFits(const Settings& settings) {
   const bool names_columns = NamesColumns(settings.data.schema);
-  // Without sizes, the data say which tables there are.
-  const bool has_tables_of_derived =
-      settings.data.schema.has_derived() && settings.are_tables_given;
+  // Without sizes, the data say which tables there are; generated data have no columns.
+  const bool has_tables_of_derived = settings.data.schema.has_derived() &&
+                                     settings.are_tables_given &&
+                                     !DeclarationOfDataset(settings.data_source()).is_generated;
   if (!names_columns && !has_tables_of_derived) return OkStatus();
   RETURN_IF_ERROR(CheckNames(settings.data.schema, settings.tables));
   if (names_columns) RETURN_IF_ERROR(CheckDenseWidth(settings));

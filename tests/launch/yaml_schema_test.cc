@@ -271,7 +271,7 @@ TEST(YamlSchema, ATableHasRowsForItsBuckets) {
 TEST(YamlSchema, AFormatsOwnColumnsNeedNoNames) {
   const std::string schema =
       "schema: {format: criteo, categorical: [{name: I1, edges: log2}]}\n"
-      "data: {data_generation: random}\n";
+      "data: {data: train.txt}\n";
   const Settings settings =
       ReadYamlSchema(schema + "tables: {list: [{name: C1, rows: 4}, {name: I1, rows: 98}]}\n");
   EXPECT_OK(settings.Validate(false));
