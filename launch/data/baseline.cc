@@ -19,6 +19,7 @@
 #include "worker/data/convert/passes.h"
 #include "worker/data/metrics.h"
 #include "worker/data/score_quality.h"
+#include "worker/data/text/derived_columns.h"
 #include "worker/data/text/text_chunks.h"
 
 namespace rowhouse {
@@ -198,6 +199,8 @@ Status RunBaseline(const CommandLine& command_line, const std::vector<std::strin
     options.table_rows.clear();
     options.table_names.clear();
   }
+  // The model puts numbers into buckets of its own, and takes each token by itself.
+  options.schema = WithoutDerived(options.schema);
   const std::string source = TextSourceOf(settings.data_generation, options.schema);
   RETURN_IF_ERROR(CheckIsTextOfRun(source, options));
   DeclarationOfDataset(source).adjust(&options);

@@ -63,6 +63,7 @@ std::string DenseText(const InferredColumn& column) {
 std::string CategoricalText(const InferredColumn& column) {
   const CategoricalColumn& c = column.categorical;
   std::string text = "name: " + YamlWord(column.name);
+  if (c.is_bucket()) return text + ", edges: " + c.edges;  // A word in YAML.
   if (c.token != "string") text += ", token: " + c.token;
   text += ", ids: " + c.ids;
   if (c.min_count > 1) text += fmt::format(", min_count: {}", c.min_count);

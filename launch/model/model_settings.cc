@@ -60,8 +60,9 @@ Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const DatasetState&
 
 bool IsWithoutMemory(const Schema& schema) {
   return schema.greatest_movie == 0 &&
-         std::ranges::none_of(schema.categorical,
-                              [](const auto& column) { return column.ids == "dictionary"; }) &&
+         std::ranges::none_of(
+             schema.categorical,
+             [](const auto& column) { return column.ids == "dictionary" || column.is_bucket(); }) &&
          std::ranges::none_of(schema.dense,
                               [](const auto& column) { return column.transform == "standardise"; });
 }

@@ -8,6 +8,7 @@
 #include "sharding/plans/strategy.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/optimizer.h"
+#include "worker/data/buckets.h"
 
 namespace rowhouse {
 namespace {
@@ -237,6 +238,19 @@ KeyField<LabelRule> RuleField() {
   return field;
 }
 
+KeyField<CategoricalColumn> EdgesField() {
+  const Value<std::string> value = {
+      .expected = "quantiles(N), log2, floor_log_squared, or edges such as [0, 1, 10]",
+      .read = [](const std::string& text) -> Result<std::string> {
+        RETURN_IF_ERROR(ReadEdges(text).status());
+        return text;
+      },
+      .print = [](const std::string& text) { return text; }};
+  auto field = MakeKey<CategoricalColumn>("edges", value, &CategoricalColumn::edges);
+  field.kind = SettingKind::kTextList;
+  return field;
+}
+
 // " name="x" rows="2"": what is not as in a fresh Part.
 template <typename Part>
 std::string DescribeFields(const std::vector<KeyField<Part>>& fields, const Part& part) {
@@ -295,6 +309,12 @@ const std::vector<KeyField<CategoricalColumn>>& CategoricalFields() {
       MakeKey<Column>("separator", TextValue("the text between two tokens"), &Column::separator),
       MakeKey<Column>("weight_separator", TextValue("the text between a token and its weight"),
                       &Column::weight_separator),
+      EdgesField(),
+      MakeKey<Column>("of", TextValue("the name of a column of numbers"), &Column::of),
+      MakeKey<Column>("cross",
+                      ListValue("two names of categorical columns, such as [user, city]",
+                                TextValue("the name of a column"), ',', /*may_be_empty=*/true),
+                      &Column::cross),
   };
   return fields;
 }

@@ -130,8 +130,7 @@ Status CheckPsNodes(const Settings& s) {
 
 // A format may have columns of its own.
 bool NamesColumns(const Schema& schema) {
-  return TextFormats().DeclarationOf(schema.format).names_columns || !schema.dense.empty() ||
-         !schema.categorical.empty();
+  return TextFormats().DeclarationOf(schema.format).names_columns || schema.has_columns();
 }
 
 std::vector<std::string> NamesOf(const std::vector<LogicalTable>& tables) {
@@ -162,7 +161,7 @@ Status CheckNames(const Schema& schema, const std::vector<LogicalTable>& tables)
         name, DescribeKnownNames(name, of_tables), name);
   }
   for (const std::string& name : of_tables) {
-    if (std::ranges::count(of_columns, name) > 0) continue;
+    if (std::ranges::count(of_columns, name) > 0 || !NamesColumns(schema)) continue;
     return UsageError(
         "table \"{}\" has no categorical column of its name in the schema {}; add the column, or "
         "take the table away",
@@ -220,22 +219,29 @@ Status CheckTogether(const Settings& settings, bool reads_data) {
 
 void FitSchemaToTables(Settings* settings) {
   Schema& schema = settings->data.schema;
-  if (!NamesColumns(schema) || !CheckNames(schema, settings->tables).ok()) return;
+  if (!CheckNames(schema, settings->tables).ok()) return;
   std::vector<CategoricalColumn> columns;
   for (const LogicalTable& table : settings->tables) {
     const auto is_its = [&](const CategoricalColumn& column) {
       return TableNameOf(column.name) == table.name;
     };
-    columns.push_back(*std::ranges::find_if(schema.categorical, is_its));
+    const auto column = std::ranges::find_if(schema.categorical, is_its);
+    if (column == schema.categorical.end()) continue;  // It is the format's own.
+    columns.push_back(*column);
     columns.back().rows = table.rows;
   }
   schema.categorical = std::move(columns);
 }
 
 Status CheckSchemaFits(const Settings& settings) {
-  if (!NamesColumns(settings.data.schema)) return OkStatus();
+  const bool names_columns = NamesColumns(settings.data.schema);
+  // Without sizes, the data say which tables there are; generated data have no columns.
+  const bool has_tables_of_derived = settings.data.schema.has_derived() &&
+                                     settings.are_tables_given &&
+                                     !DeclarationOfDataset(settings.data_source()).is_generated;
+  if (!names_columns && !has_tables_of_derived) return OkStatus();
   RETURN_IF_ERROR(CheckNames(settings.data.schema, settings.tables));
-  RETURN_IF_ERROR(CheckDenseWidth(settings));
+  if (names_columns) RETURN_IF_ERROR(CheckDenseWidth(settings));
   RETURN_IF_ERROR(CheckTokenWeights(settings));
   return CheckSchema(settings.data.schema);
 }

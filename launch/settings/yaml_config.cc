@@ -291,6 +291,10 @@ class YamlReader {
         RETURN_IF_ERROR(ReadColumns(key, value, DenseColumnFields(), &schema->dense));
       } else if (key == "categorical") {
         RETURN_IF_ERROR(ReadColumns(key, value, CategoricalFields(), &schema->categorical));
+        // A missing number is in no bucket.
+        for (CategoricalColumn& column : schema->categorical) {
+          column.missing_row = column.missing_row || column.is_bucket();
+        }
       } else if (key == "columns" || key == "ignored") {
         RETURN_IF_ERROR(
             ReadNames(key, value, key == "columns" ? &schema->columns : &schema->ignored));

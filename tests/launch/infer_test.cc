@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "launch/settings/yaml_config.h"
@@ -86,6 +87,34 @@ TEST_F(Infer, EachColumnHasItsUse) {
   EXPECT_EQ(found.columns[2].dense.transform, "standardise");
   EXPECT_GT(found.columns[2].dense.missing, 0.0f);
   EXPECT_TRUE(look_.size.is_whole);
+}
+
+// Numbers of 10^0 to 10^-6 are skewed whatever is made of them, those of 10^0 to 10^6 are not when
+// their logarithm is taken.
+TEST_F(Infer, SkewedNumbersGetBuckets) {
+  const auto text = [](int count) {
+    return Lines("user,small,large,even,y", count, [](int i) {
+      return fmt::format("u{},{:.9f},{:.3f},{}.5,{}", i % 300, std::pow(10, -(i % 997) / 166.0),
+                         std::pow(10, (i % 997) / 166.0), i % 97, i % 5 == 0);
+    });
+  };
+  const Inferred found = Must(text(2000));
+  EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("small", "large", "even"));
+  EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre("user", "small"));
+  const CategoricalColumn& buckets = found.schema.categorical.at(1);
+  EXPECT_EQ(buckets,
+            (CategoricalColumn{
+                .name = "small", .rows = 33, .missing_row = true, .edges = "quantiles(32)"}));
+  EXPECT_THAT(found.columns[2].why,
+              HasSubstr("numbers that are skewed (3.1), after log1p, too (2.8)"));
+  const std::string config = ConfigText(found, "d.csv");
+  EXPECT_THAT(config, HasSubstr("- {name: small, edges: quantiles(32)}"));
+  Settings settings;
+  ASSERT_OK(ReadYamlText(config, "x.yaml", &settings));
+  settings.Complete();
+  EXPECT_OK(settings.Validate(false));
+  EXPECT_THAT(NamesOf(Must(text(900)), Use::kCategorical), ElementsAre("user"))
+      << "of few numbers nobody knows how they are spread";
 }
 
 TEST_F(Infer, SeparatorsAndHeaders) {

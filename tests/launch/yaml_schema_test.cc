@@ -200,5 +200,86 @@ TEST(YamlSchema, ModelAndSchemaMustFit) {
               HasSubstr("have weights (weight_separator), which needs pooling=sum"));
 }
 
+constexpr char kDerived[] =
+    "schema:\n"
+    "  format: delimited\n"
+    "  label: y\n"
+    "  dense: [age]\n"
+    "  categorical:\n"
+    "    - user\n"
+    "    - {name: age, edges: [1, 2.5, 10]}\n"
+    "    - {name: fine, edges: quantiles(8), of: price}\n"
+    "    - {name: pairs, cross: [user, age], ids: dictionary}\n"
+    "tables: {list: [{name: user, rows: 9}, {name: age, rows: 5}, {name: fine, rows: 9},\n"
+    "                {name: pairs, rows: 50}]}\n"
+    "model: {arch_mlp_bot: [1, 2]}\n"
+    "data: {data_generation: random}\n";
+
+TEST(YamlSchema, BucketsAndCrossesAreCategoricalColumns) {
+  const Settings settings = ReadYamlSchema(kDerived);
+  EXPECT_OK(settings.Validate(false));
+  const std::vector<CategoricalColumn>& columns = settings.data.schema.categorical;
+  EXPECT_EQ(columns[1], (CategoricalColumn{
+                            .name = "age", .rows = 5, .missing_row = true, .edges = "1,2.5,10"}));
+  EXPECT_EQ(columns[2].of, "price");
+  EXPECT_EQ(columns[3].cross, (std::vector<std::string>{"user", "age"}));
+  EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.schema, settings.data.schema);
+  std::string other = kDerived;
+  EXPECT_NE(ReadYamlSchema(other.replace(other.find("2.5"), 3, "2.6")).config_digest(),
+            settings.config_digest());
+}
+
+TEST(YamlSchema, MistakesInBucketsAndCrossesSayWhereAndWhat) {
+  const auto with = [](const std::string& column) {
+    return YamlSchemaRefusal(
+        "schema:\n  format: delimited\n  label: y\n  dense: [age]\n"
+        "  categorical:\n    - user\n    - " +
+        column + "\n");
+  };
+  EXPECT_EQ(with("{name: age, edges: [1, 7, 5]}"),
+            "x.yaml:7:26: edges: 1,7,5: edge 3 is 5 and the one before it 7: edges must ascend");
+  EXPECT_THAT(with("{name: age, edges: [1, .nan]}"),
+              HasSubstr("x.yaml:7:26: edges: 1,.nan: edge 2 is \".nan\", which is no finite"));
+  EXPECT_THAT(with("{name: age, edges: quantile(64)}"), HasSubstr("expected quantiles(N), log2"));
+  EXPECT_THAT(with("{name: x, edges: log2, of: user}"),
+              HasSubstr("\"x\" has buckets of column \"user\", which is named in categorical"));
+  EXPECT_THAT(with("{name: x, of: age}"), HasSubstr("give edges, too"));
+  EXPECT_THAT(with("{name: age, edges: log2, ids: dictionary}"), HasSubstr("a row of its own"));
+  EXPECT_THAT(with("{name: age, edges: log2, token: hex}"), HasSubstr("its tokens are buckets"));
+  EXPECT_THAT(with("{name: x, cross: [user, usr]}"),
+              HasSubstr("cross names column \"usr\", which is not in categorical (known: user, x). "
+                        "Did you mean \"user\"?"));
+  EXPECT_THAT(with("{name: x, cross: [user]}"), HasSubstr("a cross is of two columns"));
+  EXPECT_THAT(with("{name: x, cross: [user, user]}"), HasSubstr("a cross is of two columns"));
+  EXPECT_THAT(with("{name: x, cross: [user, x]}"), HasSubstr("\"x\", which is a cross"));
+  EXPECT_THAT(with("{name: x, cross: [user, w]}\n    - {name: w, separator: ' ', "
+                   "weight_separator: ':'}"),
+              HasSubstr("has tokens with weights"));
+  EXPECT_THAT(with("{name: x, cross: [user, age], ids: dictionary}\n"
+                   "    - {name: age, edges: quantiles(9)}"),
+              HasSubstr("give ids: hash"));
+}
+
+TEST(YamlSchema, ATableHasRowsForItsBuckets) {
+  std::string text = kDerived;
+  text.replace(text.find("fine, rows: 9"), 13, "fine, rows: 8");
+  EXPECT_EQ(Misfit(text),
+            "schema: categorical column \"fine\": its table has 8 rows, and 8 buckets and one for "
+            "missing numbers need 9: give it rows: 9");
+}
+
+TEST(YamlSchema, AFormatsOwnColumnsNeedNoNames) {
+  const std::string schema =
+      "schema: {format: criteo, categorical: [{name: I1, edges: log2}]}\n"
+      "data: {data: train.txt}\n";
+  const Settings settings =
+      ReadYamlSchema(schema + "tables: {list: [{name: C1, rows: 4}, {name: I1, rows: 98}]}\n");
+  EXPECT_OK(settings.Validate(false));
+  EXPECT_EQ(settings.data.schema.categorical[0].rows, 98u);
+  EXPECT_THAT(Misfit(schema + "tables: {list: [{name: C1, rows: 4}]}\n"),
+              HasSubstr("column \"I1\" has no table of its name"));
+  EXPECT_EQ(Misfit(schema), "") << "the data say how many rows tables have";
+}
+
 }  // namespace
 }  // namespace rowhouse

@@ -319,5 +319,53 @@ TEST_F(OwnData, TestFilesOfTheirOwnAreTested) {
   EXPECT_EQ(tested.report.at("evaluations").at(0).at("samples"), 210);
 }
 
+// Quantiles of day 1, for text and what was converted, any workers and shards, and day 2.
+TEST_F(OwnData, BucketsAndCrossesAreThoseOfTheModel) {
+  std::string config = kOwnDataConfig;
+  const auto add = [&config](const std::string& where, const std::string& what) {
+    config.insert(config.find(where), what);
+  };
+  add("tables:",
+      "    - {name: xs, of: x, edges: quantiles(4)}\n"
+      "    - {name: tags_xs, cross: [tags, xs]}\n");
+  add("{name: tags, rows", "{name: xs, rows: 5}, {name: tags_xs, rows: 30}, ");
+  Write("my.yaml", config);
+  const TrainResult text = TrainIn("text", 1, {Data("day1.csv")});
+  ASSERT_TRAINED(text);
+  const ProcessResult converted =
+      Convert({"--config=" + dir_ / "my.yaml", dir_ / "day1.csv", "--out=" + dir_ / "day1.data"});
+  ASSERT_EQ(converted.exit_code, 0) << converted.err;
+  for (const uint32_t workers : {1u, 3u}) {
+    const std::string name = fmt::format("converted{}", workers);
+    const TrainResult same = TrainIn(name, workers, {Data("day1.data"), "--shards=3"});
+    ASSERT_TRAINED(same);
+    EXPECT_EQ(same.losses.size(), text.losses.size());
+    if (workers > 1) continue;
+    EXPECT_EQ(same.digest, text.digest);
+  }
+  const auto files = DataFilesOf("text");
+  ASSERT_TRAINED(TrainIn("text", 1, {Data("day2.csv"), "--load"}));
+  EXPECT_EQ(DataFilesOf("text"), files);
+
+  ASSERT_EQ(
+      Convert({"--model_dir=" + dir_ / "text", dir_ / "day2.csv", "--out=" + dir_ / "day2.data"})
+          .exit_code,
+      0);
+  std::set<std::string> outcomes;
+  for (const char* data : {"day2.csv", "day2.data"}) {
+    const ProcessResult eval = RunCommand(
+        {.arguments = {ROWHOUSE_BINARY, "eval", "--model_dir=" + dir_ / "text", Data(data)}});
+    ASSERT_EQ(eval.exit_code, 0) << eval.err;
+    outcomes.insert(eval.out.substr(eval.out.find("AUC"), 30));
+  }
+  EXPECT_EQ(outcomes.size(), 1u) << *outcomes.begin() << " and " << *outcomes.rbegin();
+
+  config.replace(config.find("quantiles(4)"), 12, "quantiles(3)");
+  Write("my.yaml", config);
+  const TrainResult other = TrainIn("other", 1, {Data("day1.data")});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("\"xs\" has edges \"quantiles(4)\" in the data"));
+}
+
 }  // namespace
 }  // namespace rowhouse

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/nearest_name.h"
+#include "worker/data/buckets.h"
 
 namespace rowhouse {
 namespace {
@@ -27,8 +28,18 @@ Status CheckUses(const Schema& schema) {
   for (const DenseColumn& column : schema.dense) {
     RETURN_IF_ERROR(AddUse(column.name, "dense", &uses));
   }
+  std::map<std::string, std::string> tables;
   for (const CategoricalColumn& column : schema.categorical) {
-    RETURN_IF_ERROR(AddUse(column.name, "categorical", &uses));
+    RETURN_IF_ERROR(AddUse(column.name, "categorical", &tables));
+    if (!column.is_derived()) RETURN_IF_ERROR(AddUse(column.name, "categorical", &uses));
+  }
+  for (const CategoricalColumn& column : schema.categorical) {
+    const bool is_added = column.is_bucket() && uses.emplace(column.numbers(), "dense").second;
+    if (!column.is_bucket() || is_added || uses[column.numbers()] == "dense") continue;
+    return UsageError(
+        "schema: column \"{}\" has buckets of column \"{}\", which is named in {}: buckets are of "
+        "numbers",
+        column.name, column.numbers(), uses[column.numbers()]);
   }
   for (const std::string& column : schema.ignored) {
     // A column of files whose lines end with a separator, or that begin with row numbers.
@@ -44,10 +55,41 @@ Status CheckUses(const Schema& schema) {
   return OkStatus();
 }
 
+Status Refuse(const CategoricalColumn& column, std::string_view what) {
+  return UsageError("schema: categorical column \"{}\": {}", column.name, what);
+}
+
+// Of buckets and crosses, which have no tokens in the text.
+Status CheckDerived(const CategoricalColumn& column) {
+  const CategoricalColumn fresh;
+  if (column.is_bucket() && column.is_cross()) {
+    return Refuse(column, "edges make buckets of it and cross pairs: give only one");
+  }
+  if (!column.of.empty() && !column.is_bucket()) {
+    return Refuse(column,
+                  "of names the column of numbers of which it has buckets: give edges, too");
+  }
+  if (column.token != fresh.token || !column.separator.empty()) {
+    return Refuse(column, fmt::format("its tokens are {}, not in the text: take token, separator "
+                                      "and weight_separator away",
+                                      column.is_bucket() ? "buckets" : "pairs"));
+  }
+  if (column.is_cross() || !column.is_bucket()) return OkStatus();
+  if (column.ids != fresh.ids || column.max_ind_range > 0) {
+    return Refuse(column, "each bucket has a row of its own: take ids and max_ind_range away");
+  }
+  const Result<EdgeRule> rule = ReadEdges(column.edges);
+  if (!rule.ok()) return Refuse(column, "edges: " + rule.status().message());
+  const uint64_t needed = rule.value().max_buckets() + 1;
+  if (column.rows == 0 || column.rows >= needed) return OkStatus();
+  return Refuse(column, fmt::format("its table has {} rows, and {} buckets and one for missing "
+                                    "numbers need {}: give it rows: {}",
+                                    column.rows, needed - 1, needed, needed));
+}
+
 Status CheckCategorical(const CategoricalColumn& column) {
-  const auto refuse = [&column](const char* what) {
-    return UsageError("schema: categorical column \"{}\": {}", column.name, what);
-  };
+  if (column.is_derived() || !column.of.empty()) RETURN_IF_ERROR(CheckDerived(column));
+  const auto refuse = [&column](const char* what) { return Refuse(column, what); };
   if (column.ids != "dictionary" && column.rare_row) {
     return refuse("rare_row is for tokens that a dictionary lacks: give ids: dictionary, too");
   }
@@ -72,6 +114,38 @@ Status CheckColumns(const Schema& schema) {
   RETURN_IF_ERROR(CheckUses(schema));
   for (const CategoricalColumn& column : schema.categorical) {
     RETURN_IF_ERROR(CheckCategorical(column));
+  }
+  return schema.has_columns() ? CheckCrosses(schema) : OkStatus();
+}
+
+Status CheckCrosses(const Schema& schema) {
+  std::vector<std::string> names;
+  for (const CategoricalColumn& column : schema.categorical) names.push_back(column.name);
+  for (const CategoricalColumn& column : schema.categorical) {
+    if (!column.is_cross()) continue;
+    if (column.cross.size() != 2 || column.cross[0] == column.cross[1]) {
+      return Refuse(column, "a cross is of two columns, such as cross: [user, city]");
+    }
+    for (const std::string& name : column.cross) {
+      const auto of = std::ranges::find(schema.categorical, name, &CategoricalColumn::name);
+      if (of == schema.categorical.end()) {
+        return Refuse(column,
+                      fmt::format("cross names column \"{}\", which is not in categorical {}", name,
+                                  DescribeKnownNames(name, names)));
+      }
+      if (of->is_cross() || !of->weight_separator.empty()) {
+        return Refuse(column,
+                      fmt::format("cross names column \"{}\", which {}: name another", name,
+                                  of->is_cross() ? "is a cross" : "has tokens with weights"));
+      }
+      if (column.ids != "dictionary" || !of->is_bucket()) continue;
+      ASSIGN_OR_RETURN(const EdgeRule rule, ReadEdges(of->edges));
+      if (rule.quantiles == 0) continue;
+      return Refuse(column, fmt::format("a dictionary of its pairs is counted while the edges of "
+                                        "\"{}\" are not known: give ids: hash, or other edges than "
+                                        "quantiles",
+                                        name));
+    }
   }
   return OkStatus();
 }

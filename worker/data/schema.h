@@ -5,6 +5,7 @@
 // Threads: plain data and pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,6 +38,14 @@ struct DenseColumn {
 //   dictionary  numbered from `first` in order of first appearance; needs as many rows as there are
 //               different tokens that occur at least min_count times
 // where `first` is the number of rows kept for others: 1 if missing_row, then 1 if rare_row.
+//
+// Tokens of two sorts are not in the text (worker/data/buckets.h):
+//   edges  buckets of a column of numbers, which may be dense as well. A bucket's row is `first`
+//   and
+//          its number; a missing number has the missing row, which buckets always have. Needs a row
+//          more than there are buckets at most
+//   cross  pairs of the tokens of two columns of the schema, each pair of a sample one token; keys
+//          of pairs become ids as those of others do
 struct CategoricalColumn {
   std::string name;
   std::string token = "string";  // string | integer | hex
@@ -49,7 +58,16 @@ struct CategoricalColumn {
   bool rare_row = false;
   std::string separator = {};         // between the tokens of a sample; "": there is one token
   std::string weight_separator = {};  // between a token and its weight; "": no weights
+  std::string edges = {};  // of buckets, as ReadEdges reads them; "": the column is none of buckets
+  std::string of = {};     // buckets: the column of the numbers; "": that of this one's name
+  // Buckets, in a preprocessing: the edges themselves, ascending.
+  std::vector<float> edge_values = {};
+  std::vector<std::string> cross = {};  // names of two categorical columns; empty: no cross
 
+  bool is_bucket() const { return !edges.empty(); }
+  bool is_cross() const { return !cross.empty(); }
+  bool is_derived() const { return is_bucket() || is_cross(); }
+  const std::string& numbers() const { return of.empty() ? name : of; }
   bool operator==(const CategoricalColumn&) const = default;
 };
 
@@ -84,13 +102,22 @@ struct Schema {
   // that it was made from, which decides the ids of user_item. 0: the data say it.
   uint64_t greatest_movie = 0;
 
-  bool has_columns() const { return !dense.empty() || !categorical.empty(); }
+  // Whether it names columns of the text.
+  bool has_columns() const {
+    return !dense.empty() || !std::ranges::all_of(categorical, &CategoricalColumn::is_derived);
+  }
+  bool has_derived() const {
+    return std::ranges::any_of(categorical, &CategoricalColumn::is_derived);
+  }
   bool operator==(const Schema&) const = default;
 };
 
 // kUsage, one sentence, for what contradicts itself: a column with two uses, a row for rare tokens
 // without a dictionary. Needs no file; sets no limit to names.
 Status CheckColumns(const Schema& schema);
+
+// Of the crosses of a schema that has all columns: kUsage as CheckColumns.
+Status CheckCrosses(const Schema& schema);
 
 // kUsage if raw samples of text are not of the shape that a given preprocessing maps.
 Status CheckSameColumns(const Schema& text, const Schema& given);

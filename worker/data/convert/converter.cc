@@ -72,7 +72,7 @@ Status CheckOptions(const TextFormat& format, const ConversionOptions& options) 
     return CheckSameColumns(format.schema(), options.preprocessing->schema());
   }
   for (const CategoricalColumn& column : format.schema().categorical) {
-    if (column.ids == "dictionary" || column.rows > 0) continue;
+    if (column.ids == "dictionary" || column.is_bucket() || column.rows > 0) continue;
     return UsageError(
         "column {}: ids by {} need the rows of its table, which is not known: give a config with "
         "tables, or let a dictionary decide (ids: dictionary in section schema, or "

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <optional>
 #include <span>
 #include <thread>
 
 #include "common/random.h"
+#include "worker/data/buckets.h"
 #include "worker/data/convert/ordered_chunks.h"
 #include "worker/data/convert/passes.h"
 #include "worker/data/convert/token_counts.h"
@@ -64,6 +66,8 @@ class Fitting {
     uint64_t kept = 0;                // of these
   };
 
+  // The edges of quantiles from the counts of numbers `counted`, a column of the counts.
+  Status FindEdges(size_t counted, CategoricalColumn* column) const;
   // `part`: of `parts` that are made at the same time.
   Status WriteVocabulary(size_t dictionary, uint64_t parts);
   Status WriteVocabularies();
@@ -80,8 +84,11 @@ class Fitting {
   const std::string directory_;
   const uint64_t memory_bytes_;
   std::vector<Dictionary> dictionaries_;
+  std::vector<size_t> quantiles_;                     // categorical columns that have them as edges
+  std::vector<std::optional<Cross>> crosses_;         // of each of dictionaries_
   std::vector<Moments> moments_;                      // of each dense column
   std::vector<std::unique_ptr<TokenCounts>> counts_;  // of each thread; columns are dictionaries_
+                                                      // and quantiles_
 };
 
 Fitting::Fitting(const Schema& schema, const ConversionOptions& options, uint32_t threads,
@@ -93,13 +100,22 @@ Fitting::Fitting(const Schema& schema, const ConversionOptions& options, uint32_
       directory_(std::move(directory)),
       memory_bytes_(options.memory_bytes / 2),
       moments_(schema.dense.size()) {
+  for (size_t column = 0; column < schema_.categorical.size() && old_ == nullptr; ++column) {
+    CategoricalColumn& described = schema_.categorical[column];
+    if (!described.is_bucket()) continue;
+    EdgeRule rule = ReadEdges(described.edges).value();  // MakePreprocessing has checked it.
+    if (rule.quantiles > 0) quantiles_.push_back(column);
+    described.edge_values = std::move(rule.edges);
+  }
   for (size_t column = 0; column < schema_.categorical.size(); ++column) {
     if (schema_.categorical[column].ids != "dictionary") continue;
     dictionaries_.push_back(
         {.column = column, .old = old_ == nullptr ? nullptr : old_->vocabulary(column)});
+    crosses_.emplace_back();
+    if (schema_.categorical[column].is_cross()) crosses_.back().emplace(schema_, column);
   }
   for (uint32_t thread = 0; thread < threads; ++thread) {
-    counts_.push_back(std::make_unique<TokenCounts>(dictionaries_.size(),
+    counts_.push_back(std::make_unique<TokenCounts>(dictionaries_.size() + quantiles_.size(),
                                                     fmt::format("{}/spill-{}", directory_, thread),
                                                     memory_bytes_ / threads));
   }
@@ -111,7 +127,8 @@ Status Fitting::AddTokens(uint32_t thread, uint64_t chunk, const Batch& raw) {
   for (size_t i = 0; i < dictionaries_.size(); ++i) {
     const size_t column = dictionaries_[i].column;
     const uint64_t max_ind_range = schema_.categorical[column].max_ind_range;
-    std::span<const uint64_t> tokens = raw.features[column].ids;
+    const Bags pairs = crosses_[i] ? crosses_[i]->Of(raw) : Bags();
+    std::span<const uint64_t> tokens = crosses_[i] ? pairs.ids : raw.features[column].ids;
     if (max_ind_range > 0) {
       keys.assign(tokens.begin(), tokens.end());
       for (uint64_t& key : keys) key %= max_ind_range;
@@ -119,7 +136,44 @@ Status Fitting::AddTokens(uint32_t thread, uint64_t chunk, const Batch& raw) {
     }
     RETURN_IF_ERROR(counts_[thread]->Add(i, tokens, chunk << 32));
   }
+  for (size_t i = 0; i < quantiles_.size(); ++i) {
+    RETURN_IF_ERROR(counts_[thread]->Add(dictionaries_.size() + i, raw.features[quantiles_[i]].ids,
+                                         chunk << 32));
+  }
   return OkStatus();
+}
+
+// Exact: edge i of N - 1 is number floor(n i / N) of the n numbers in ascending order, from 0. Of
+// equal edges one is kept, and none that is the least number, below which no number lies.
+Status Fitting::FindEdges(size_t counted, CategoricalColumn* column) const {
+  struct CountedNumber {
+    float number;
+    uint64_t count;
+  };
+  struct IsLess {
+    bool operator()(const CountedNumber& a, const CountedNumber& b) const {
+      return a.number < b.number;
+    }
+  };
+  ExternalSort<CountedNumber, IsLess> numbers(
+      fmt::format("{}/spill-numbers-{}", directory_, counted), memory_bytes_ / 2);
+  uint64_t all = 0;
+  RETURN_IF_ERROR(TokenCounts::ForEachToken(counts_, counted, [&](const TokenCount& token) {
+    all += token.count;
+    return numbers.Add({NumberOfKey(token.key), token.count});
+  }));
+  const uint64_t buckets = ReadEdges(column->edges).value().quantiles;
+  uint64_t next = 1, before = 0;  // edge to find; numbers below
+  return numbers.ForEach([&](const CountedNumber& one) {
+    const auto is_edge = [&] {
+      const auto rank = static_cast<uint64_t>(static_cast<unsigned __int128>(all) * next / buckets);
+      return next < buckets && rank < before + one.count;
+    };
+    if (before > 0 && is_edge()) column->edge_values.push_back(one.number);
+    while (is_edge()) ++next;
+    before += one.count;
+    return OkStatus();
+  });
 }
 
 std::vector<Moments> Fitting::MomentsOf(const Batch& raw) const {
@@ -252,7 +306,14 @@ std::vector<std::string> Fitting::Warnings() const {
 Status Fitting::Finish() {
   for (const auto& counts : counts_) RETURN_IF_ERROR(counts->Finish());
   RETURN_IF_ERROR(WriteVocabularies());
+  for (size_t i = 0; i < quantiles_.size(); ++i) {
+    RETURN_IF_ERROR(FindEdges(dictionaries_.size() + i, &schema_.categorical[quantiles_[i]]));
+  }
   counts_.clear();
+  for (CategoricalColumn& column : schema_.categorical) {
+    if (!column.is_bucket() || column.rows > 0) continue;
+    column.rows = column.edge_values.size() + 1 + KeptRows(column);
+  }
   for (const Dictionary& dictionary : dictionaries_) {
     uint64_t& rows = schema_.categorical[dictionary.column].rows;
     if (rows == 0) rows = RowsNeeded(dictionary);
@@ -309,6 +370,11 @@ bool HasFirstPass(const TextFormat& format, const ConversionOptions& options) {
       std::ranges::count(schema.categorical, "dictionary", &CategoricalColumn::ids) > 0;
   if (options.preprocessing != nullptr) return options.grows_dictionaries && has_dictionary;
   return has_dictionary ||
+         std::ranges::any_of(schema.categorical,
+                             [](const CategoricalColumn& column) {
+                               const auto rule = ReadEdges(column.edges);
+                               return rule.ok() && rule.value().quantiles > 0;
+                             }) ||
          std::ranges::count(schema.dense, "standardise", &DenseColumn::transform) > 0;
 }
 
@@ -316,6 +382,7 @@ Result<std::vector<std::string>> MakePreprocessing(const TextFormat& format,
                                                    const ConversionOptions& options,
                                                    uint32_t threads, const std::string& directory,
                                                    std::vector<std::string>* warnings) {
+  RETURN_IF_ERROR(CheckColumns(format.schema()));
   Fitting fitting(format.schema(), options, threads, directory);
   std::vector<std::string> digests;
   if (HasFirstPass(format, options)) {

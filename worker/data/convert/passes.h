@@ -21,10 +21,10 @@ namespace rowhouse {
 
 // ---- The first: makes the preprocessing (fitting.cc) ------------------------------------------
 
-// It counts the tokens of dictionary columns, adds up the values of standardised ones, and writes
-// vocabularies, in which tokens are numbered by first appearance, and preprocessing.json. Neither
-// numbers nor statistics depend on threads. Memory is bounded: tokens that do not fit are spilled
-// to files in the directory, which are removed.
+// It counts the tokens of dictionary columns and the numbers whose quantiles are edges of buckets,
+// adds up the values of standardised ones, and writes vocabularies, in which tokens are numbered by
+// first appearance, and preprocessing.json. Nothing of this depends on threads. Memory is bounded:
+// tokens that do not fit are spilled to files in the directory, which are removed.
 
 // Mean and deviation of numbers of which parts are added up in a fixed order, so that the result
 // has the same bits however many threads made the parts. Source: Chan, Golub and LeVeque, "Updating

@@ -20,6 +20,7 @@
 #include "common/json_text.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/blocks/data_directory.h"
+#include "worker/data/buckets.h"
 #include "worker/data/convert/conversion_state.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/text/text_chunks.h"
@@ -204,7 +205,16 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
         "\"{}\" can be read only once, and training reads its data more than once: give a file",
         options.file);
   }
-  std::vector<TokenSet> seen(format->schema().categorical.size());
+  const std::vector<CategoricalColumn>& columns = format->schema().categorical;
+  for (const CategoricalColumn& column : columns) {
+    if (!column.is_cross()) continue;
+    return UsageError(
+        "schema: how many rows the table of cross \"{}\" needs is not counted: give sizes of "
+        "tables "
+        "(--config, section tables; rowhouse data infer writes those of the others)",
+        column.name);
+  }
+  std::vector<TokenSet> seen(columns.size());
   TextChunk chunk;
   Batch raw;
   std::vector<BadLine> bad;
@@ -214,17 +224,23 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
     RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
     if (bad.size() > options.max_bad_lines) return UsageError("{}", bad[0].message);
     for (size_t k = 0; k < seen.size(); ++k) {
-      const uint64_t range = format->schema().categorical[k].max_ind_range;
+      if (columns[k].is_bucket()) continue;
+      const uint64_t range = columns[k].max_ind_range;
       for (uint64_t token : raw.features[k].ids) {
         if (range > 0) token %= range;
         seen[k].Add(static_cast<uint32_t>(token));
       }
     }
   }
-  std::vector<uint64_t> rows;
-  for (const TokenSet& tokens : seen) rows.push_back(tokens.size());
-  if (rows.front() == 0) {
+  if (seen.front().size() == 0) {
     return UsageError("\"{}\" is empty: there is nothing to train on", options.file);
+  }
+  std::vector<uint64_t> rows;
+  for (size_t k = 0; k < seen.size(); ++k) {
+    rows.push_back(seen[k].size());
+    if (!columns[k].is_bucket()) continue;
+    ASSIGN_OR_RETURN(const EdgeRule edges, ReadEdges(columns[k].edges));
+    rows.back() = edges.max_buckets() + 1;
   }
   return rows;
 }

@@ -190,6 +190,21 @@ void ColumnLook::AddPieces(std::string_view field) {
   }
 }
 
+double ColumnLook::Skewness(bool after_log1p) const {
+  const auto value_of = [after_log1p](double x) {
+    return after_log1p ? std::log1p(std::max(x, 0.0)) : x;
+  };
+  double mean = 0, squares = 0, cubes = 0;
+  const auto count = static_cast<double>(sample_.size());
+  for (const double x : sample_) mean += value_of(x) / count;
+  for (const double x : sample_) {
+    const double distance = value_of(x) - mean;
+    squares += distance * distance / count;
+    cubes += distance * distance * distance / count;
+  }
+  return squares > 0 ? cubes / std::pow(squares, 1.5) : 0;
+}
+
 double ColumnLook::Quantile(double share) const {
   if (sample_.empty()) return 0;
   std::vector<double> sorted = sample_;

@@ -19,6 +19,8 @@ using Use = InferredColumn::Use;
 constexpr uint64_t kMaxCodes = 16;
 constexpr double kMaxInDictionary = 1e6;  // tokens; more are hashed
 constexpr double kFewTokens = 100;        // a dictionary of fewer keeps tokens that occur once
+constexpr uint64_t kBuckets = 32;         // of a column of numbers
+constexpr uint64_t kMinBucketed = 1000;   // numbers; of fewer nobody knows how they are spread
 constexpr double kRoomOfHash = 1.3;       // rows for each token of a hashed column
 constexpr double kRoomOfEstimate = 1.2;  // rows for each token of a dictionary, if they are guessed
 
@@ -109,6 +111,23 @@ InferredColumn Dense(const ColumnLook& column) {
     found.why += fmt::format("; {} lines have no number here, such as \"{}\"",
                              WrittenCount(column.strays()), column.first_stray);
   }
+  return found;
+}
+
+// Buckets of a column of numbers that are skewed whatever is made of them; |skewness| above 1 is
+// high (Bulmer, Principles of Statistics, 1979). Else a column without edges.
+InferredColumn Buckets(const ColumnLook& column) {
+  InferredColumn found{.use = Use::kCategorical, .name = column.name};
+  const double skewness = column.Skewness(false), of_log = column.Skewness(true);
+  const bool is_skewed = std::min(std::abs(skewness), std::abs(of_log)) > 1;
+  if (!is_skewed || column.numbers < kMinBucketed) return found;
+  CategoricalColumn& made = found.categorical;
+  made.name = column.name;
+  made.missing_row = true;
+  made.edges = fmt::format("quantiles({})", kBuckets);
+  made.rows = kBuckets + KeptRows(made);
+  found.why =
+      fmt::format("numbers that are skewed ({:.2g}), after log1p, too ({:.2g})", skewness, of_log);
   return found;
 }
 
@@ -396,8 +415,14 @@ Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
     if (inferred.use == Use::kIgnored) schema.ignored.push_back(column.name);
     AddNotes(column, inferred, &found);
     found.columns.push_back(std::move(inferred));
+    if (found.columns.back().use != Use::kDense) continue;
+    InferredColumn buckets = Buckets(column);
+    if (!buckets.categorical.is_bucket()) continue;
+    schema.categorical.push_back(buckets.categorical);
+    found.columns.push_back(std::move(buckets));
   }
-  if (schema.categorical.empty()) return NothingCategorical(look, schema);
+  if (std::ranges::all_of(schema.categorical, &CategoricalColumn::is_derived))
+    return NothingCategorical(look, schema);
   // A column that tomorrow's file has besides is no reason to stop.
   if (look.has_header) schema.ignored.push_back(kAllOthers);
   return found;

@@ -85,6 +85,9 @@ struct ColumnLook {
   bool are_dates() const { return values > 0 && dates == values; }
   double mean() const { return numbers == 0 ? 0 : sum / static_cast<double>(numbers); }
   double Quantile(double share) const;  // of the numbers, from an even sample of them
+  // The third standardised moment of that sample, of log(max(x, 0) + 1) if after_log1p; 0 of equal
+  // numbers.
+  double Skewness(bool after_log1p) const;
 
   std::string name;
   uint64_t values = 0;   // fields that are not missing
@@ -151,7 +154,7 @@ struct InferredColumn {
   Use use = Use::kIgnored;
   std::string name;
   DenseColumn dense;              // of use kDense
-  CategoricalColumn categorical;  // of use kCategorical; rows: of its table
+  CategoricalColumn categorical;  // of use kCategorical, or buckets of a number; rows: of its table
   double distinct = 0;            // of use kCategorical: tokens to expect in all of the data
   std::string why;                // "3 distinct in 200,000 lines"
 };

@@ -17,6 +17,8 @@
 #include "common/nearest_name.h"
 #include "common/new_file.h"
 #include "common/random.h"
+#include "common/read_value.h"
+#include "worker/data/buckets.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/mapping/token_key.h"
 #include "worker/data/mapping/vocabulary.h"
@@ -27,7 +29,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr uint64_t kFormatVersion = 1;
+// 2: with buckets and crosses.
+constexpr uint64_t kFormatVersion = 2;
 constexpr char kJsonName[] = "preprocessing.json";
 constexpr char kJsonKind[] = "preprocessing";
 
@@ -90,7 +93,7 @@ class CategoricalMapping {
   std::optional<uint64_t> IdOfKey(uint64_t key) const;
 
  private:
-  enum class Ids : uint8_t { kHash, kModulo, kDictionary };
+  enum class Ids : uint8_t { kHash, kModulo, kDictionary, kBuckets };
 
   static constexpr uint64_t kLeftOut = UINT64_MAX;
 
@@ -105,6 +108,7 @@ class CategoricalMapping {
   bool has_weights_ = false;
   uint64_t id_of_rare_ = kLeftOut;
   const Vocabulary* vocabulary_ = nullptr;
+  std::vector<float> edges_;
 };
 
 Result<DenseMapping> DenseMapping::Make(const DenseColumn& column,
@@ -163,6 +167,16 @@ Result<CategoricalMapping> CategoricalMapping::Make(const CategoricalColumn& col
   if (column.rare_row) mapping.id_of_rare_ = column.missing_row ? 1 : 0;
   mapping.has_weights_ = !column.weight_separator.empty();
   mapping.vocabulary_ = vocabulary;
+  if (column.is_bucket()) {
+    const uint64_t buckets = column.edge_values.size() + 1;
+    if (!AreEdges(column.edge_values) || buckets > mapping.range_) {
+      return CorruptionError(
+          "column {}: its {} buckets do not ascend, or its table has only {} rows", column.name,
+          buckets, column.rows);
+    }
+    mapping.ids_ = Ids::kBuckets;
+    mapping.edges_ = column.edge_values;
+  }
   if (column.ids == "modulo") mapping.ids_ = Ids::kModulo;
   if (column.ids == "dictionary") {
     CHECK(vocabulary != nullptr);
@@ -183,6 +197,11 @@ void CategoricalMapping::IdsOfKeys(std::span<const uint64_t> keys, std::span<uin
       break;
     case Ids::kModulo:
       for (size_t i = 0; i < keys.size(); ++i) ids[i] = first_ + Modulo(limited(keys[i]), range_);
+      break;
+    case Ids::kBuckets:
+      for (size_t i = 0; i < keys.size(); ++i) {
+        ids[i] = first_ + BucketOfNumber(edges_, NumberOfKey(keys[i]));
+      }
       break;
     case Ids::kDictionary:
       for (size_t i = 0; i < keys.size(); ++i) ids[i] = limited(keys[i]);
@@ -278,7 +297,9 @@ class PreprocessingOfFiles final : public Preprocessing {
       dense_[column].Map(raw.dense, column, dense_.size(), batch->dense);
     }
     for (size_t column = 0; column < categorical_.size(); ++column) {
-      categorical_[column].Map(raw.features[column], &batch->features[column]);
+      const std::optional<Cross>& cross = crosses_[column];
+      categorical_[column].Map(cross ? cross->Of(raw) : raw.features[column],
+                               &batch->features[column]);
       if (vocabularies_[column] != nullptr) {
         RETURN_IF_ERROR(vocabularies_[column]->CheckWhole());
       }
@@ -292,11 +313,20 @@ class PreprocessingOfFiles final : public Preprocessing {
       if (described.missing_row) return uint64_t{0};
       return UsageError("column {} has no row for an empty token", described.name);
     }
+    if (described.is_cross()) {
+      return UsageError("the tokens of column {} are pairs: name a row by its number",
+                        described.name);
+    }
     const TokenType type = TokenTypeOf(described.token).value();
-    const std::optional<uint64_t> key = TokenKey(type, token);
+    std::optional<uint64_t> key;
+    if (!described.is_bucket()) {
+      key = TokenKey(type, token);
+    } else if (const auto number = ReadReal(token); number && IsFiniteAsFloat(*number)) {
+      key = KeyOfNumber(static_cast<float>(*number));
+    }
     if (!key) {
       return UsageError("\"{}\" is no token of column {}, expected {}", token, described.name,
-                        ExpectedToken(type));
+                        described.is_bucket() ? "a number" : ExpectedToken(type));
     }
     const std::optional<uint64_t> id = categorical_[column].IdOfKey(*key);
     if (id) return *id;
@@ -342,6 +372,12 @@ class PreprocessingOfFiles final : public Preprocessing {
     for (size_t column = 0; column < schema_.categorical.size(); ++column) {
       RETURN_IF_ERROR(ReadCategorical(column, object["categorical"][column], files));
     }
+    const Status crosses = CheckCrosses(schema_);
+    if (!crosses.ok()) return CorruptionError("{}", crosses.message());
+    for (size_t column = 0; column < schema_.categorical.size(); ++column) {
+      crosses_.emplace_back();
+      if (schema_.categorical[column].is_cross()) crosses_.back().emplace(schema_, column);
+    }
     return OkStatus();
   }
 
@@ -372,6 +408,7 @@ class PreprocessingOfFiles final : public Preprocessing {
   std::vector<DenseMapping> dense_;
   std::vector<CategoricalMapping> categorical_;
   std::vector<std::unique_ptr<const Vocabulary>> vocabularies_;  // null: no dictionary
+  std::vector<std::optional<Cross>> crosses_;                    // of each categorical column
 };
 
 }  // namespace
@@ -430,7 +467,7 @@ Result<std::shared_ptr<const Preprocessing>> Preprocessing::OpenFiles(
 Status WritePreprocessing(const std::string& directory, const Schema& schema,
                           const std::vector<DenseStatistics>& statistics) {
   CHECK_EQ(statistics.size(), schema.dense.size());
-  ordered_json object = {{"format_version", kFormatVersion}};
+  ordered_json object = {{"format_version", schema.has_derived() ? kFormatVersion : 1}};
   object.update(ToJson(schema));
   for (size_t column = 0; column < schema.dense.size(); ++column) {
     RETURN_IF_ERROR(DenseMapping::Make(schema.dense[column], statistics[column]).status());

@@ -13,6 +13,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr char kGreatestMovie[] = "greatest_movie";
+constexpr char kEdgeValues[] = "edge_values";
 constexpr uint64_t kAnyNumber = std::numeric_limits<uint64_t>::max();
 
 // Calls visit(key, field) for each field of a column or a rule, in the order of the file.
@@ -41,9 +42,23 @@ void ForEachField(auto& column, const Visit& visit) {
   }
 }
 
-ordered_json JsonOf(const auto& column) {
+// Of a column of buckets or a cross alone: others do without, and keep their digests.
+template <typename Visit>
+void ForEachDerivedField(auto& column, const Visit& visit) {
+  visit("edges", column.edges);
+  visit("of", column.of);
+  visit(kEdgeValues, column.edge_values);
+  visit("cross", column.cross);
+}
+
+template <typename Column>
+ordered_json JsonOf(const Column& column) {
   ordered_json object;
-  ForEachField(column, [&](const char* key, const auto& field) { object[key] = field; });
+  const auto add = [&](const char* key, const auto& field) { object[key] = field; };
+  ForEachField(column, add);
+  if constexpr (std::is_same_v<Column, CategoricalColumn>) {
+    if (column.is_derived()) ForEachDerivedField(column, add);
+  }
   return object;
 }
 
@@ -71,12 +86,10 @@ class KeyReader {
     status_ = number.status();
   }
   void Read(const char* key, std::vector<std::string>* value) {
-    const json* const found = Find(key);
-    if (found == nullptr) return;
-    if (!found->is_array() || !std::ranges::all_of(*found, &json::is_string)) {
-      return Expected(key, "a list of texts");
-    }
-    *value = found->get<std::vector<std::string>>();
+    ReadList(key, &json::is_string, "a list of texts", value);
+  }
+  void Read(const char* key, std::vector<float>* value) {
+    ReadList(key, &json::is_number, "a list of numbers", value);
   }
 
   const json* Find(const char* key) {
@@ -89,6 +102,14 @@ class KeyReader {
   const Status& status() const { return status_; }
 
  private:
+  template <typename Item>
+  void ReadList(const char* key, bool (json::*fits)() const, const char* what,
+                std::vector<Item>* value) {
+    const json* const found = Find(key);
+    if (found == nullptr) return;
+    if (!found->is_array() || !std::ranges::all_of(*found, fits)) return Expected(key, what);
+    *value = found->get<std::vector<Item>>();
+  }
   template <typename Value>
   void Read(const char* key, bool (json::*fits)() const, const char* what, Value* value) {
     const json* const found = Find(key);
@@ -107,7 +128,11 @@ class KeyReader {
 template <typename Column>
 Status ReadFields(const json& object, Column* column) {
   KeyReader reader(object);
-  ForEachField(*column, [&](const char* key, auto& field) { reader.Read(key, &field); });
+  const auto read = [&](const char* key, auto& field) { reader.Read(key, &field); };
+  ForEachField(*column, read);
+  if constexpr (std::is_same_v<Column, CategoricalColumn>) {
+    if (object.contains("edges")) ForEachDerivedField(*column, read);
+  }
   return reader.status();
 }
 
@@ -121,10 +146,11 @@ Status ReadColumns(const json& list, const char* what, std::vector<Column>* colu
 // Of one column: the keys of its JSON.
 Status CheckSameKeys(const std::string& column, const ordered_json& mapped,
                      const ordered_json& given) {
-  for (const auto& [key, value] : given.items()) {
-    if (key == "rows" || mapped.at(key) == value) continue;
+  for (const auto& [key, ignored] : (given.size() < mapped.size() ? mapped : given).items()) {
+    const json of_data = mapped.value(key, json()), of_config = given.value(key, json());
+    if (key == "rows" || key == kEdgeValues || of_data == of_config) continue;
     return UsageError("\"{}\" has {} {} in the data and {} in the config", column, key,
-                      ShownJson(mapped.at(key)), ShownJson(value));
+                      ShownJson(of_data), ShownJson(of_config));
   }
   return OkStatus();
 }
@@ -190,7 +216,12 @@ Result<Schema> SchemaFromJson(const json& object) {
 }
 
 Status CheckMappedAs(const Schema& mapped, const Schema& given) {
-  if (!given.has_columns()) return OkStatus();
+  if (!given.has_columns()) {
+    std::vector<CategoricalColumn> derived = mapped.categorical;
+    std::erase_if(derived, [](const CategoricalColumn& column) { return !column.is_derived(); });
+    return given.has_derived() ? CheckColumnsAreSame("categorical", derived, given.categorical)
+                               : OkStatus();
+  }
   if (!given.label.column.empty()) {
     RETURN_IF_ERROR(CheckSameKeys("label", JsonOf(mapped.label), JsonOf(given.label)));
   }

@@ -19,7 +19,8 @@ Result<Schema> SchemaFromJson(const nlohmann::json& json);
 // kUsage, naming the first thing that differs, if samples that were mapped by `mapped` are not what
 // `given` says: another column, label rule, transform, kind of ids and so on. How text is written
 // and which columns it has besides does not count, nor rows of tables, nor the order of categorical
-// columns. OK if `given` names no columns.
+// columns, nor the edges that quantiles have become. OK if `given` has no columns; if it has
+// buckets and crosses alone, these are compared.
 Status CheckMappedAs(const Schema& mapped, const Schema& given);
 
 }  // namespace rowhouse

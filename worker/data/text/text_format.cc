@@ -2,6 +2,7 @@
 
 #include "worker/data/dataset.h"
 #include "worker/data/mapping/preprocessing.h"
+#include "worker/data/text/derived_columns.h"
 
 namespace rowhouse {
 
@@ -19,14 +20,17 @@ Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
     schema.greatest_movie = options.preprocessing->schema().greatest_movie;
   }
   const std::string given = schema.format;
-  return TextFormats().Make(given.empty() ? source : given, {.schema = std::move(schema),
-                                                             .files = files,
-                                                             .seed = options.seed,
-                                                             .needs_label = needs_label,
-                                                             .table_rows = options.table_rows,
-                                                             .table_names = options.table_names,
-                                                             .own = options.own,
-                                                             .flags = options.flags});
+  const bool has_derived = schema.has_derived();
+  TextFormatOptions made = {.schema = std::move(schema),
+                            .files = files,
+                            .seed = options.seed,
+                            .needs_label = needs_label,
+                            .table_rows = options.table_rows,
+                            .table_names = options.table_names,
+                            .own = options.own,
+                            .flags = options.flags};
+  const std::string& name = given.empty() ? source : given;
+  return has_derived ? MakeWithDerived(name, std::move(made)) : TextFormats().Make(name, made);
 }
 
 Status CheckSchema(const Schema& schema) {
