@@ -20,6 +20,7 @@ const std::map<std::string, std::string> kOthers = {
     {"arch_interaction_itself", "true"},
     {"dcn_num_layers", "2"},
     {"dcn_low_rank_dim", "16"},
+    {"gdcn_num_layers", "4"},
     {"dense_precision", "bf16"},
     {"pull_precision", "bf16"},
     {"push_precision", "bf16"},

@@ -88,7 +88,7 @@ void AddInteraction(SettingList& list) {
            {.name = "arch_interaction_op",
             .help = "How the bottom MLP's output and the pooled vectors are combined. dot: the "
                     "products of all pairs; cat: side by side, of any widths; dcn: the cross "
-                    "layers of DCN-v2, as in MLPerf's DLRM-v2",
+                    "layers of DCN-v2, as in MLPerf's DLRM-v2; gdcn: the gated ones of GDCN",
             .digest = kIn,
             .is_basic = true});
   list.Add(Switch(MEMBER(model.interaction_itself)),
