@@ -39,6 +39,7 @@ struct TrainingSettings {
   OptimizerOptions optimizer_options;  // of the whole run; each optimizer takes those it knows
   double dense_learning_rate = -1.0;   // of the dense part; -1: learning_rate
   double dense_weight_decay = -1.0;    // -1: see Settings::dense_optimizer_options()
+  double lookup_l2 = 0.0;              // see TrainingStepOptions
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
   int64_t test_freq = -1;              // steps between tests; below 1: only at the end
   uint64_t early_stop_patience = 0;    // validations without a better one that end the run; 0: none

@@ -153,7 +153,7 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
     return status.Annotate(
         fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
-  RETURN_IF_ERROR(in_batch(with_.step.Prepare(*batch)));
+  RETURN_IF_ERROR(in_batch(with_.step.Prepare(*batch, {.step = step, .sample = samples.first})));
   clock_.End(StepPhase::kMerge, with_.step.distinct_rows());
   RETURN_IF_ERROR(Pull(step));
 

@@ -21,6 +21,7 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
       forward_(options.model, options.tables, options.pools_on_shards),
       rows_(std::move(rows)) {
   CHECK_GE(options_.accumulation, 1u);
+  CHECK(options_.lookup_l2 == 0.0 || std::ranges::count(options_.pools_on_shards, true) == 0);
   DenseOptimizerOptions optimizer_options = options_.optimizer_options;
   optimizer_options.parameters = dense().size();
   optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
@@ -53,8 +54,9 @@ uint64_t TrainingStep::distinct_rows() const {
   return rows;
 }
 
-Status TrainingStep::Prepare(const Batch& batch) {
+Status TrainingStep::Prepare(const Batch& batch, const PlaceOfBatch& place) {
   RETURN_IF_ERROR(forward_.Prepare(batch));
+  forward_.DropUnitsBy({.key = DropoutKey(options_.seed, place.step), .first = place.sample});
   if (rows_) rows_->Fill(&forward_.row_batches());
   return OkStatus();
 }
@@ -101,10 +103,24 @@ Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
     sum.samples += figures.samples;
     sum.correct += figures.correct;
   }
+  if (options_.lookup_l2 > 0.0) AddLookupL2(global_samples);
   if (const std::string bad = WhatOfTheRowsIsNotFinite(sum.loss_sum); !bad.empty())
     return forward_.DivergedError(bad);
   End(StepPhase::kRowGradients);
   return sum;
+}
+
+void TrainingStep::AddLookupL2(uint64_t global_samples) {
+  for (RowBatch& batch : forward_.row_batches()) {
+    if (!batch.trains) continue;
+    for (size_t row = 0; row < batch.rows.size(); ++row) {
+      const auto factor = static_cast<float>(options_.lookup_l2 * batch.counts[row] /
+                                             static_cast<double>(global_samples));
+      const float* const values = &batch.values[row * batch.dim];
+      float* const gradients = &batch.gradients[row * batch.dim];
+      for (size_t c = 0; c < batch.dim; ++c) gradients[c] += factor * values[c];
+    }
+  }
 }
 
 // The rest of a piece's backward pass.

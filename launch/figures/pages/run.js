@@ -60,7 +60,9 @@ function drawRun({report, phases: phasesOfSteps = []}) {
   const four = (value) => fixed(value, 4);
   const lossName = report.settings.model.loss_function;
   const isLogloss = lossName === "bce";
-  const losses = [{name: "training loss", points: whole}];
+  const smoothing = Number(report.settings.model.label_smoothing);
+  const losses = [{name: smoothing ? `training loss, of labels smoothed by ${smoothing}` : "training loss",
+                   points: whole}];
   const testLoss = {name: "test logloss", points: of(evaluations, "logloss"), isDots: true, colour: 1};
   if (evaluations.length && isLogloss) losses.push(testLoss);
   Charts.curve(Page.panel(curves, "Loss", isLogloss ? "binary cross entropy, mean over samples"

@@ -173,6 +173,15 @@ void AddOptimizerOfDensePart(SettingList& list) {
             .digest = kIn});
 }
 
+void AddLookupL2(SettingList& list) {
+  list.Add(Real(MEMBER(training.lookup_l2), "a number of 0 or more", IsNotNegative),
+           {.help = "L2 of rows in the scale of the loss: each lookup adds this times half the "
+                    "row's square to its sample's loss, so that a row decays as often as it is "
+                    "looked up (optimizer_weight_decay: once a step, however often). Only its "
+                    "gradient is computed: losses are printed without it",
+            .digest = kOfRun});
+}
+
 void AddComputation(SettingList& list) {
   list.Add(Whole(MEMBER(data.seed), 0, 0xffffffff),
            {.name = "numpy_rand_seed",
@@ -229,8 +238,8 @@ void AddTimes(SettingList& list) {
 
 REGISTER_MEMBER(RegisterSettings(Section::kTraining,
                                  {AddSamples, AddRate, AddOptimizerOfRows, AddOptimizerOptions,
-                                  AddDeclaredOfOptimizers, AddOptimizerOfDensePart, AddComputation,
-                                  AddTimes}));
+                                  AddDeclaredOfOptimizers, AddOptimizerOfDensePart, AddLookupL2,
+                                  AddComputation, AddTimes}));
 
 }  // namespace
 }  // namespace rowhouse
