@@ -212,6 +212,7 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .max_steps_per_epoch = (most_batches + batches - 1) / batches,
           .print_every_steps = every(training.print_freq),
           .test_every_steps = every(training.test_freq),
+          .progressive_every_steps = training.progressive_freq,
           .first_step = job.first_step(),
           .first_step_of_data = job.first_step_of_data(),
           .stop_after_steps = training.stop_after_steps,

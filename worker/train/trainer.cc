@@ -95,6 +95,10 @@ Result<TrainingSummary> Trainer::Train() {
         (options_.print_every_steps > 0 && (tests || validates))) {
       RETURN_IF_ERROR(Report(done, is_epoch_end));
     }
+    if (is_due(options_.progressive_every_steps) ||
+        (options_.progressive_every_steps > 0 && is_end)) {
+      RETURN_IF_ERROR(EndProgressiveWindow(done));
+    }
     // Also where the run ends, so that one that goes on knows all that another knows.
     if (validates) {
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(Scored::kValid, done));
@@ -172,6 +176,12 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   const Result<StepFigures> computed = with_.step.ComputeRows(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
+  if (options_.progressive_every_steps > 0) {
+    const std::span<const float> scores = with_.step.scores();
+    progressive_.scores.insert(progressive_.scores.end(), scores.begin(), scores.end());
+    progressive_.labels.insert(progressive_.labels.end(), batch->labels.begin(),
+                               batch->labels.end());
+  }
   clock_.End(StepPhase::kOther);
   // Rows that were pushed are lost with the run if the rest has failed.
   Status rest;
@@ -207,7 +217,7 @@ Status Trainer::Push(uint64_t step, float learning_rate, uint64_t samples, Statu
 
 Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   clock_.BeginStep(step);
-  const auto learning_rate = static_cast<float>(with_.lr_policy.Rate(step));
+  const auto learning_rate = static_cast<float>(with_.lr_policy.Rate(step) * rate_factor_);
   StepFigures& figures = *of_step;
   const Status mine = PullComputePush(step, learning_rate, &figures);
   if (!CanBeAgreedOn(mine)) return mine;
@@ -261,8 +271,16 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
                              .seconds = interval_.seconds,
                              .data_seconds = interval_.data_seconds,
                              .steps = interval_.steps,
-                             .learning_rate = with_.lr_policy.Rate(step - 1)});
+                             .learning_rate = with_.lr_policy.Rate(step - 1) * rate_factor_});
   interval_ = {};
+  return OkStatus();
+}
+
+Status Trainer::EndProgressiveWindow(uint64_t steps) {
+  ASSIGN_OR_RETURN(const Evaluation evaluation,
+                   evaluator_.OfAll(Scored::kProgressive, steps, progressive_));
+  progressive_ = {};
+  with_.observer.OnEvaluation(evaluation);
   return OkStatus();
 }
 

@@ -71,6 +71,7 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
   const std::span<const float> predictions = forward_.Forward(samples);
   const std::span<const float> labels =
       std::span(forward_.batch().labels).subspan(samples.first, samples.count);
+  scores_.insert(scores_.end(), predictions.begin(), predictions.end());
   StepFigures figures;
   figures.samples = samples.count;
   const std::vector<float>& all_weights = forward_.batch().weights;
@@ -95,6 +96,7 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
 Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
   forward_.RowsArrived();
   End(StepPhase::kRowGradients);
+  scores_.clear();
   StepFigures sum;
   for (uint32_t piece = 0; piece < options_.accumulation; ++piece) {
     if (piece > 0) BackwardBottom(piece - 1);

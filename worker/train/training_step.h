@@ -80,6 +80,10 @@ class TrainingStep {
   // nothing of the step may be saved.
   Status ComputeRest();
 
+  // The predictions that ComputeRows made of the batch's samples, in order. With dropout they are
+  // those of the thinned networks.
+  std::span<const float> scores() const { return scores_; }
+
   // The buffer of the ordered allreduce: dense gradients, gradients of rows on the workers, and two
   // numbers that are 1 if this worker was asked to stop, and if it gave up. The sums of those tell
   // all workers at the same step.
@@ -136,6 +140,7 @@ class TrainingStep {
   const std::unique_ptr<WorkerRows> rows_;
 
   std::vector<std::vector<float>> pooled_gradients_;  // of each feature: samples x its width
+  std::vector<float> scores_;
   std::vector<float> allreduce_;
   std::vector<float> frozen_;  // values of frozen blocks, one after the other
   bool is_stop_asked_ = false;

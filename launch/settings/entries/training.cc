@@ -221,7 +221,21 @@ void AddTimes(SettingList& list) {
            {.help = "With valid_fraction: the run ends after so many validations in turn that are "
                     "no better than the best one before them; 0: it goes on to the end"});
   list.Add(Choice(MEMBER(training.early_stop_metric), {"auc", "logloss"}),
-           {.help = "With valid_fraction: by what a validation is better than another"});
+           {.help = "With valid_fraction: by what a validation is better than another, also for "
+                    "plateau_patience"});
+  list.Add(Whole(MEMBER(training.plateau_patience), 0),
+           {.help = "With valid_fraction: the learning rate is cut after so many validations in "
+                    "turn, since the best one or the last cut, that are no better than the best "
+                    "one; 0: never",
+            .digest = kOfRun});
+  list.Add(
+      Real(MEMBER(training.plateau_factor), "a number above 0 and below 1",
+           [](double value) { return value > 0.0 && value < 1.0; }),
+      {.help = "With plateau_patience: what each cut multiplies the rate by", .digest = kOfRun});
+  list.Add(
+      Whole(MEMBER(training.progressive_freq), 0),
+      {.help = "Progressive validation: after so many steps, AUC and logloss of their samples, "
+               "each scored by the model before it was trained on; 0: none"});
   list.Add(Whole(MEMBER(training.print_freq), -1),
            {.help = "Steps between progress lines; each epoch then ends with one, too; 0 or -1: "
                     "none",
