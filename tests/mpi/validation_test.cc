@@ -174,7 +174,7 @@ TEST_F(Validation, CutsTheRateOnPlateausToTheSameBitsOnAnyNodesAndAfterStopsAndK
   EXPECT_EQ(piece.report["validations"], whole.report["validations"]);
 
   Command command = TrainCommand(RunIn("killed", with({"--save_every=7"})));
-  command.environment["ROWHOUSE_KILL_POINT"] = "save.parts_made:8";
+  command.environment["ROWHOUSE_KILL_POINT"] = "save.parts_made:3";
   const ProcessResult killed = RunCommand(command);
   EXPECT_TRUE(killed.exit_code != 0 && killed.exit_code != 2) << killed.Describe();
   EXPECT_EQ(Train(RunIn("killed", with({"--load", "--save_every=7"}))).digest, whole.digest);

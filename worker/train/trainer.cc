@@ -8,6 +8,20 @@
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {
+namespace {
+
+// Collective: of the steps that `clock` has seen, on all workers.
+Status AddTimes(const StepClock& clock, Communicator& workers, TrainingSummary* summary) {
+  summary->seconds = clock.seconds();
+  const WorkerSteps mine = clock.steps();
+  summary->median_step_seconds = mine.median_seconds;
+  summary->phases = mine.phases;
+  ASSIGN_OR_RETURN(summary->of_all, GatherSteps(mine, clock.shard_bytes(), workers));
+  for (const uint64_t bytes : summary->of_all.shard_wire_bytes) summary->wire_bytes += bytes;
+  return OkStatus();
+}
+
+}  // namespace
 
 Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
     : options_(options),
@@ -117,12 +131,7 @@ Result<TrainingSummary> Trainer::Train() {
   summary.was_stopped = summary.was_stopped && !summary.ended_early;
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.samples = samples_;
-  summary.seconds = clock_.seconds();
-  const WorkerSteps mine = clock_.steps();
-  summary.median_step_seconds = mine.median_seconds;
-  summary.phases = mine.phases;
-  ASSIGN_OR_RETURN(summary.of_all, GatherSteps(mine, clock_.shard_bytes(), with_.workers));
-  for (const uint64_t bytes : summary.of_all.shard_wire_bytes) summary.wire_bytes += bytes;
+  RETURN_IF_ERROR(AddTimes(clock_, with_.workers, &summary));
   return summary;
 }
 

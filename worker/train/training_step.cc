@@ -14,6 +14,20 @@ namespace {
 // At the end of the allreduce buffer: asked to stop, gave up.
 constexpr size_t kFlags = 2;
 
+// See TrainingStepOptions::lookup_l2.
+void AddLookupL2(double lookup_l2, uint64_t global_samples, std::vector<RowBatch>* batches) {
+  for (RowBatch& batch : *batches) {
+    if (!batch.trains) continue;
+    for (size_t row = 0; row < batch.rows.size(); ++row) {
+      const auto factor =
+          static_cast<float>(lookup_l2 * batch.counts[row] / static_cast<double>(global_samples));
+      const float* const values = &batch.values[row * batch.dim];
+      float* const gradients = &batch.gradients[row * batch.dim];
+      for (size_t c = 0; c < batch.dim; ++c) gradients[c] += factor * values[c];
+    }
+  }
+}
+
 }  // namespace
 
 TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<WorkerRows> rows)
@@ -105,24 +119,13 @@ Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
     sum.samples += figures.samples;
     sum.correct += figures.correct;
   }
-  if (options_.lookup_l2 > 0.0) AddLookupL2(global_samples);
+  if (options_.lookup_l2 > 0.0) {
+    AddLookupL2(options_.lookup_l2, global_samples, &forward_.row_batches());
+  }
   if (const std::string bad = WhatOfTheRowsIsNotFinite(sum.loss_sum); !bad.empty())
     return forward_.DivergedError(bad);
   End(StepPhase::kRowGradients);
   return sum;
-}
-
-void TrainingStep::AddLookupL2(uint64_t global_samples) {
-  for (RowBatch& batch : forward_.row_batches()) {
-    if (!batch.trains) continue;
-    for (size_t row = 0; row < batch.rows.size(); ++row) {
-      const auto factor = static_cast<float>(options_.lookup_l2 * batch.counts[row] /
-                                             static_cast<double>(global_samples));
-      const float* const values = &batch.values[row * batch.dim];
-      float* const gradients = &batch.gradients[row * batch.dim];
-      for (size_t c = 0; c < batch.dim; ++c) gradients[c] += factor * values[c];
-    }
-  }
 }
 
 // The rest of a piece's backward pass.

@@ -125,7 +125,6 @@ class TrainingStep {
   SampleSlice Piece(uint32_t index) const;  // of the batch's samples
   StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
   void BackwardBottom(uint32_t piece);
-  void AddLookupL2(uint64_t global_samples);
   Status CheckDense(uint64_t step);
   // "": nothing.
   std::string WhatOfTheRowsIsNotFinite(double loss_sum);
