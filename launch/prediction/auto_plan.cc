@@ -25,9 +25,10 @@ Result<PlannedRun> AutoPlanOf(const Settings& settings, const Workload& workload
         given, fmt::join(settings.sharding.capacities, ","));
   }
   const uint64_t rows_mb = settings.sharding.ps_rows_mb;
-  Result<PlannedRun> planned =
-      PlanFor(workload, cluster, machine,
-              {.hot_rows = settings.sharding.options.hot_rows, .ps_row_bytes = rows_mb << 20});
+  Result<PlannedRun> planned = PlanFor(workload, cluster, machine,
+                                       {.hot_rows = settings.sharding.options.hot_rows,
+                                        .may_pool_on_shards = settings.training.lookup_l2 == 0.0,
+                                        .ps_row_bytes = rows_mb << 20});
   if (planned.status().code() != StatusCode::kUsage) return planned;
   const Status refusal =
       UsageError("{}{}", planned.status().message(), LimitsText(cluster, machine, rows_mb));

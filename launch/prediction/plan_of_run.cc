@@ -68,6 +68,19 @@ Status CheckAccumulation(const Settings& settings, const Plan& plan) {
   return OkStatus();
 }
 
+// Workers add it to the gradients of rows, and see no row of a bag that shards pool.
+Status CheckLookupL2(const Settings& settings, const Plan& plan) {
+  if (settings.training.lookup_l2 == 0.0) return OkStatus();
+  for (const TableSpec& table : settings.embedding.physical) {
+    if (!plan.pools_on_shards(table.id)) continue;
+    return UsageError(
+        "lookup_l2={} needs the rows of table \"{}\" on the workers, and the plan pools its bags "
+        "on the shards; give it pool_on: workers, or take optimizer_weight_decay instead",
+        settings.training.lookup_l2, table.name);
+  }
+  return OkStatus();
+}
+
 Result<Plan> PlanOfFile(const Settings& settings, uint32_t nodes, uint32_t shards_per_node) {
   ASSIGN_OR_RETURN(PlanFile file, ReadPlanOf(settings));
   if (file.ps != nodes || file.shards_per_ps != shards_per_node) {
@@ -203,6 +216,7 @@ Result<Plan> PlanOf(const Settings& settings, uint32_t nodes, uint32_t shards_pe
 Status CheckPlanOfRun(const Settings& settings, const Plan& plan, uint32_t shards_per_node) {
   RETURN_IF_ERROR(CheckPoolingOnShards(settings.embedding, plan));
   RETURN_IF_ERROR(CheckAccumulation(settings, plan));
+  RETURN_IF_ERROR(CheckLookupL2(settings, plan));
   return CheckMemory(settings, plan, shards_per_node);
 }
 

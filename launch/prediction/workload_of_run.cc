@@ -208,6 +208,8 @@ DenseShape DenseShapeOf(const Settings& settings) {
   shape.top.insert(shape.top.end(), model.top_mlp.begin(), model.top_mlp.end());
   shape.is_bf16 = model.precision() == ElementType::kBf16;
   shape.interaction = model.interaction;
+  if (const auto& of = Interactions().DeclarationOf(model.interaction); of.relative_work != nullptr)
+    shape.interaction_work = of.relative_work(model.interaction_options());
   shape.vectors = model.features() + 1;
   const uint64_t floats = std::accumulate(model.feature_widths.begin(), model.feature_widths.end(),
                                           uint64_t{model.bottom_mlp.back()});

@@ -210,6 +210,7 @@ OrderedJson ReportToJson(const RunReport& report) {
           {"curve", report.curve},
           {"evaluations", report.evaluations},
           {"validations", report.validations},
+          {"progressive", report.progressive},
           {"best", report.best ? OrderedJson(MEMBERS_AS_JSON((*report.best), step, metric, value,
                                                              checkpoint))
                                : OrderedJson(nullptr)},

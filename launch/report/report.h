@@ -2,12 +2,11 @@
 // it.
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
-// versions, runs [...], curve [...], evaluations [...], validations [...], best, totals, phases,
-// checkpoints, restarts
-// [...], rows, sharding, shards [...], table_loads [...], memory_plan, prediction. An unknown
-// figure is null, never 0.
-//   runs, curve, evaluations, validations, best: of all runs of the model, the last one being the
-//     report's; all else is of this run. Its points are those after totals.first_step
+// versions, runs [...], curve [...], evaluations [...], validations [...], progressive [...], best,
+// totals, phases, checkpoints, restarts [...], rows, sharding, shards [...], table_loads [...],
+// memory_plan, prediction. An unknown figure is null, never 0.
+//   runs, curve, evaluations, validations, progressive, best: of all runs of the model, the last
+//     one being the report's; all else is of this run. Its points are those after totals.first_step
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
 //     (worker/train/step_phases.h); shards[].seconds {wait, socket, ...}: of a shard's thread, and
 //     its I/O thread in the store (common/wire/shard_times.h)
@@ -184,7 +183,8 @@ struct RunReport {
   std::vector<CurvePoint> curve;
   std::vector<Evaluation> evaluations;
   std::vector<Evaluation> validations;
-  std::optional<Best> best;  // none without validations
+  std::vector<Evaluation> progressive;  // each sample before it was trained on, by windows of steps
+  std::optional<Best> best;             // none without validations
   Totals totals;
   Phases phases;
   std::optional<Checkpoints> checkpoints;  // none if none are made

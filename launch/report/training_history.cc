@@ -63,9 +63,10 @@ TrainingHistory Parse(const Json& json) {
   for (const Json& one : json.at("evaluations")) {
     history.evaluations.push_back(EvaluationFromJson(one));
   }
-  if (!json.contains("validations")) return history;  // of a build before there were any
-  for (const Json& one : json.at("validations")) {
-    history.validations.push_back(EvaluationFromJson(one));
+  for (const auto& [name, list] : {std::pair{"validations", &history.validations},
+                                   std::pair{"progressive", &history.progressive}}) {
+    if (!json.contains(name)) continue;  // of a build before there were any
+    for (const Json& one : json.at(name)) list->push_back(EvaluationFromJson(one));
   }
   return history;
 }
@@ -77,6 +78,7 @@ void TrainingHistory::DropAfter(uint64_t steps) {
   std::erase_if(curve, is_after);
   std::erase_if(evaluations, is_after);
   std::erase_if(validations, is_after);
+  std::erase_if(progressive, is_after);
   std::erase_if(runs, [steps](const RunReport::Run& run) { return run.first_step >= steps; });
   if (!runs.empty()) runs.back().steps = std::min(runs.back().steps, steps);
 }
@@ -100,7 +102,8 @@ std::string TrainingHistory::ToJsonText() const {
                        {"runs", ListAsJson(runs, of_run)},
                        {"curve", ListAsJson(curve, of_point)},
                        {"evaluations", ListAsJson(evaluations, of_evaluation)},
-                       {"validations", ListAsJson(validations, of_evaluation)}}) +
+                       {"validations", ListAsJson(validations, of_evaluation)},
+                       {"progressive", ListAsJson(progressive, of_evaluation)}}) +
          "\n";
 }
 

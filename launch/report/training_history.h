@@ -3,8 +3,9 @@
 // from a save in the middle of a run that was killed later.
 //
 // In the model directory: curve-<steps>.json, {"format": 1, "runs": [...], "curve": [...],
-// "evaluations": [...]}; points of curve and evaluations are lists of numbers, in the order of the
-// members below, and null stands for an unknown one. Threads: plain data.
+// "evaluations": [...], "validations": [...], "progressive": [...]}; points of curve and
+// evaluations are lists of numbers, in the order of the members below, and null stands for an
+// unknown one. Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct TrainingHistory {
   std::vector<RunReport::CurvePoint> curve;
   std::vector<RunReport::Evaluation> evaluations;
   std::vector<RunReport::Evaluation> validations;
+  std::vector<RunReport::Evaluation> progressive;
 
   // Forgets what came after `steps` steps: points of a run that was killed, and evaluations of rows
   // that are no more.

@@ -1,5 +1,7 @@
-// EarlyStop: which validation of a model was the best so far, and whether training ends because
-// later ones were no better (--early_stop_patience, --early_stop_metric).
+// EarlyStop: which validation of a model was the best so far, and what follows where later ones are
+// no better: the learning rate is cut (--plateau_patience; torch's ReduceLROnPlateau without
+// threshold and cooldown), and training ends (--early_stop_patience). --early_stop_metric says what
+// better is.
 //
 // It follows from the validations in their order alone, all of the model's runs on this part of the
 // data; the learning curve that is saved with a model has those before a run. Threads: plain data.
@@ -16,8 +18,8 @@ namespace rowhouse {
 
 class EarlyStop {
  public:
-  EarlyStop(const std::string& metric, uint64_t patience)
-      : is_auc_(metric == "auc"), patience_(patience) {}
+  EarlyStop(const std::string& metric, uint64_t patience, uint64_t plateau_patience = 0)
+      : is_auc_(metric == "auc"), patience_(patience), plateau_patience_(plateau_patience) {}
 
   // A validation; true if it is the best so far. One whose metric does not exist (an AUC where all
   // labels are equal) never is.
@@ -26,13 +28,18 @@ class EarlyStop {
   // The last `patience` validations were no better than one before them; never with patience 0.
   bool is_over() const { return patience_ > 0 && since_best_ >= patience_; }
 
+  // How often `plateau_patience` validations in turn, since the best one or the last cut, were no
+  // better than the best; never with plateau_patience 0.
+  uint64_t cuts() const { return cuts_; }
+
   const std::optional<RunReport::Evaluation>& best() const { return best_; }
 
  private:
   const bool is_auc_;
-  const uint64_t patience_;
+  const uint64_t patience_, plateau_patience_;
   std::optional<RunReport::Evaluation> best_;
-  uint64_t since_best_ = 0;  // validations
+  uint64_t since_best_ = 0, since_best_or_cut_ = 0;  // validations
+  uint64_t cuts_ = 0;
 };
 
 }  // namespace rowhouse

@@ -171,7 +171,9 @@ Result<std::unique_ptr<TrainingStep>> MakeStep(const WorkerSetup& setup, const R
                           .optimizer = settings.dense_optimizer(),
                           .optimizer_options = settings.dense_optimizer_options(),
                           .pools_on_shards = job.plan.pooled_on_shards(),
-                          .accumulation = settings.training.accumulation},
+                          .accumulation = settings.training.accumulation,
+                          .seed = settings.data.seed,
+                          .lookup_l2 = settings.training.lookup_l2},
       std::move(rows).value());
   RETURN_IF_ERROR(Agree(setup.workers, FillDense(settings, start.dense, data, *step),
                         "initialising the dense part"));
@@ -210,6 +212,7 @@ TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job) {
           .max_steps_per_epoch = (most_batches + batches - 1) / batches,
           .print_every_steps = every(training.print_freq),
           .test_every_steps = every(training.test_freq),
+          .progressive_every_steps = training.progressive_freq,
           .first_step = job.first_step(),
           .first_step_of_data = job.first_step_of_data(),
           .stop_after_steps = training.stop_after_steps,
@@ -285,6 +288,21 @@ std::string ModelLine(const Settings& settings, const JobSpec& job) {
                      Counted(job.tables.size(), "table"), Count(rows));
 }
 
+// Of what makes training losses differ from those of tests; "" if nothing does.
+std::string TrainingLine(const Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings.model.loss_own) {
+    text += fmt::format("{}={}, ", name, value);
+  }
+  const auto [bottom, top] = std::pair(settings.model.dropout_bot, settings.model.dropout_top);
+  if (bottom > 0.0) text += fmt::format("dropout_bot={}, ", bottom);
+  if (top > 0.0) text += fmt::format("dropout_top={}, ", top);
+  if (text.empty()) return "";
+  text.resize(text.size() - 2);
+  return fmt::format(
+      "losses  of training are with {}; scores of tests and validations are without\n", text);
+}
+
 std::string MemoryLine(const std::optional<NodePlan>& memory) {
   if (!memory) return "memory  that of PS nodes started by hand is theirs to say\n";
   std::string nodes;
@@ -334,8 +352,8 @@ std::optional<NodePlan> MemoryPlanOf(const Settings& settings, const JobSpec& jo
 
 std::string RunPreviewText(const Settings& settings, const JobSpec& job, const Dataset& data,
                            uint64_t steps_per_epoch, const std::optional<NodePlan>& memory) {
-  return DataLine(settings, data, steps_per_epoch) + ModelLine(settings, job) + MemoryLine(memory) +
-         KeptLine(settings);
+  return DataLine(settings, data, steps_per_epoch) + ModelLine(settings, job) +
+         TrainingLine(settings) + MemoryLine(memory) + KeptLine(settings);
 }
 
 }  // namespace rowhouse

@@ -133,6 +133,15 @@ std::string Progress::WarningOfOverfitting(const Evaluation& evaluation) const {
 
 void Progress::OnEvaluation(const Evaluation& evaluation) {
   if (!options_.prints) return;
+  if (evaluation.of == Scored::kProgressive) {
+    progressive_.push_back(evaluation);
+    Note(
+        fmt::format("Progressive at step {}: AUC {:.4f} logloss {:.4f} of {} samples before they "
+                    "were trained on\n",
+                    evaluation.step, evaluation.metrics.roc_auc, evaluation.metrics.logloss,
+                    CountText(static_cast<double>(evaluation.samples))));
+    return;
+  }
   evaluations_.push_back(evaluation);
   ClearLine();
   fmt::print("{} at step {}: AUC {:.4f} accuracy {:.4f}\n",

@@ -46,7 +46,9 @@ class Progress final : public TrainerObserver {
   // The time is that of a step without reading its samples. Scripts parse these lines.
   void OnProgress(const TrainingProgress& progress) override;
   // "Tested at step 1000: AUC 0.7712 accuracy 0.7831", or "Validated at ...", and
-  // WarningOfOverfitting, once a run.
+  // WarningOfOverfitting, once a run. Of a window of progressive validation:
+  // "Progressive at step 1000: AUC 0.7712 logloss 0.4512 of 64,000 samples before they were trained
+  // on".
   void OnEvaluation(const Evaluation& evaluation) override;
 
   // A line for a test that is clearly worse than the best one before it, while the training loss
@@ -60,6 +62,7 @@ class Progress final : public TrainerObserver {
   const std::vector<TrainingProgress>& curve() const { return curve_; }
   // Tests and validations.
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }
+  const std::vector<Evaluation>& progressive() const { return progressive_; }
 
  private:
   // The steps since the last line.
@@ -85,7 +88,7 @@ class Progress final : public TrainerObserver {
   std::optional<TimeMs> began_;
   uint64_t first_step_ = 0;
   std::vector<TrainingProgress> curve_;
-  std::vector<Evaluation> evaluations_;
+  std::vector<Evaluation> evaluations_, progressive_;
   std::optional<Tested> best_;  // test so far
   double loss_sum_ = 0.0;       // since the last test
   uint64_t loss_samples_ = 0;

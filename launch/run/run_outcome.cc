@@ -207,6 +207,7 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.curve = outcome.history.curve;
   report.evaluations = outcome.history.evaluations;
   report.validations = outcome.history.validations;
+  report.progressive = outcome.history.progressive;
   report.best = outcome.best;
   report.totals = {.first_step = job.first_step(),
                    .steps = summary.steps_done,
@@ -282,6 +283,7 @@ TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
     auto& list = one.of == Scored::kTest ? earlier.evaluations : earlier.validations;
     list.push_back(Reported(one));
   }
+  for (const Evaluation& one : progress.progressive()) earlier.progressive.push_back(Reported(one));
   if (last.samples > 0) earlier.evaluations.push_back(Reported(last));
   return earlier;
 }

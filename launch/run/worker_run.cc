@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/clean_text.h"
+#include "common/counted.h"
 #include "common/kill_point.h"
 #include "common/transport/peer_name.h"
 #include "launch/hosts/cluster.h"
@@ -151,6 +152,8 @@ class WorkerRun {
   // Collective: what is known of validations by earlier runs on the same data, and what is done
   // with those of this one.
   Status PrepareValidations();
+  // Trains on with the rate that the validations so far lead to.
+  void CutRateOnPlateaus();
   std::optional<RunReport::Best> Best() const;
   // Collective; all workers return the same.
   Status Profile(const std::function<Status()>& work, const std::string& phase);
@@ -241,7 +244,8 @@ WorkerRun::WorkerRun(const WorkerSetup& setup, PreparedRun prepared, ShardLinks 
                    {.client = client_, .dialer = *links_.dialer, .progress = progress_},
                    [this](uint64_t steps) { return TakeModel(steps, ""); }),
       early_stop_(setup.settings.training.early_stop_metric,
-                  setup.settings.training.early_stop_patience),
+                  setup.settings.training.early_stop_patience,
+                  setup.settings.training.plateau_patience),
       recording_(setup.settings, Raw(setup.workers.rank()), setup.workers.size()),
       profiler_(setup.options.profile, setup.settings.output.model_dir, setup.options.host,
                 setup.options.prints, job_.shards_per_node,
@@ -340,13 +344,29 @@ Status WorkerRun::PrepareValidations() {
     if (one.step > job_.first_step_of_data()) early_stop_.Take(one);
   }
   if (early_stop_.best()) checkpoints_.SetBest(early_stop_.best()->step);
+  CutRateOnPlateaus();
   trainer_.set_after_validation(
       [this](const Evaluation& validation) {
+        const uint64_t cuts = early_stop_.cuts();
         if (early_stop_.Take(Reported(validation))) checkpoints_.SetBest(validation.step);
+        if (early_stop_.cuts() > cuts) CutRateOnPlateaus();
         return early_stop_.is_over();
       },
       early_stop_.is_over());
   return OkStatus();
+}
+
+void WorkerRun::CutRateOnPlateaus() {
+  double factor = 1.0;
+  for (uint64_t cut = 0; cut < early_stop_.cuts(); ++cut) {
+    factor *= setup_.settings.training.plateau_factor;
+  }
+  trainer_.set_rate_factor(factor);
+  if (factor == 1.0 || !setup_.options.prints) return;
+  progress_.Note(
+      fmt::format("learning rate: {:.3g} of lr_policy's, after {} of {} in turn no better\n",
+                  factor, Counted(early_stop_.cuts(), "plateau"),
+                  Counted(setup_.settings.training.plateau_patience, "validation")));
 }
 
 std::optional<RunReport::Best> WorkerRun::Best() const {

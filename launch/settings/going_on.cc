@@ -101,6 +101,11 @@ std::string ConfigText(const Settings& settings, ConfigPart part) {
     const std::string& path = settings.data.file;
     text += fmt::format("data={}\n", path.substr(path.rfind('/') + 1));
   }
+  // Only then validations decide trained bits.
+  if (part == ConfigPart::kAll && settings.training.plateau_patience > 0) {
+    text += fmt::format("plateaus of {} each {} steps\n", settings.training.early_stop_metric,
+                        settings.training.test_freq);
+  }
   for (const std::string& line : parts.schema) text += line + "\n";
   for (const auto& [table, words] : parts.tables) {
     text += "table " + table;

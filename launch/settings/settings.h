@@ -39,16 +39,20 @@ struct TrainingSettings {
   OptimizerOptions optimizer_options;  // of the whole run; each optimizer takes those it knows
   double dense_learning_rate = -1.0;   // of the dense part; -1: learning_rate
   double dense_weight_decay = -1.0;    // -1: see Settings::dense_optimizer_options()
+  double lookup_l2 = 0.0;              // see TrainingStepOptions
   int64_t print_freq = 1;              // steps between progress lines; below 1: none
   int64_t test_freq = -1;              // steps between tests; below 1: only at the end
   uint64_t early_stop_patience = 0;    // validations without a better one that end the run; 0: none
   std::string early_stop_metric = "auc";  // of validations, or logloss
-  int32_t print_precision = 5;            // digits of values printed by debug_mode
-  bool debug_mode = false;                // print model, data and parameters as DLRM does
-  uint64_t stop_after_steps = 0;          // of this run, then save and stop; 0: train to the end
-  uint32_t accumulation = 1;    // pieces a step's samples are computed in, one after the other
-  uint32_t threads = 1;         // compute threads of a worker; part of the promise
-  uint32_t prefetch_steps = 8;  // steps ahead, at most, that shards hear of; see Lookahead
+  uint64_t plateau_patience = 0;  // validations without a better one that cut the rate; 0: none
+  double plateau_factor = 0.1;    // of the rate, with each cut
+  uint64_t progressive_freq = 0;  // steps of a window of progressive validation; 0: none
+  int32_t print_precision = 5;    // digits of values printed by debug_mode
+  bool debug_mode = false;        // print model, data and parameters as DLRM does
+  uint64_t stop_after_steps = 0;  // of this run, then save and stop; 0: train to the end
+  uint32_t accumulation = 1;      // pieces a step's samples are computed in, one after the other
+  uint32_t threads = 1;           // compute threads of a worker; part of the promise
+  uint32_t prefetch_steps = 8;    // steps ahead, at most, that shards hear of; see Lookahead
 
   LrPolicyOptions lr_policy_options() const;
 };

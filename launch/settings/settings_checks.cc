@@ -40,11 +40,13 @@ Status CheckData(const Settings& s, bool reads_data) {
 
 Status CheckValidation(const Settings& s, bool reads_data) {
   if (s.data.valid_fraction == 0.0) {
-    if (s.training.early_stop_patience == 0) return OkStatus();
+    const bool stops = s.training.early_stop_patience > 0;
+    if (!stops && s.training.plateau_patience == 0) return OkStatus();
     return UsageError(
-        "early_stop_patience={} counts validations, and no sample is held out for them; give "
+        "{}={} counts validations, and no sample is held out for them; give "
         "--valid_fraction=0.1, which takes the last tenth of the samples to train on",
-        s.training.early_stop_patience);
+        stops ? "early_stop_patience" : "plateau_patience",
+        stops ? s.training.early_stop_patience : s.training.plateau_patience);
   }
   if (!DeclarationOfDataset(s.data_source()).reads_file) {
     return UsageError(
@@ -57,6 +59,17 @@ Status CheckValidation(const Settings& s, bool reads_data) {
       "valid_fraction={} holds out samples, and nothing says when the model is validated on them; "
       "give --test_freq=STEPS",
       s.data.valid_fraction);
+}
+
+Status CheckProgressive(const Settings& s) {
+  if (s.training.progressive_freq == 0 || s.model.dropout_bot + s.model.dropout_top == 0.0) {
+    return OkStatus();
+  }
+  return UsageError(
+      "progressive_freq={} takes the scores that training computes, which with dropout_bot={} and "
+      "dropout_top={} are those of networks without the dropped units; take dropout away, or "
+      "validate by --valid_fraction",
+      s.training.progressive_freq, s.model.dropout_bot, s.model.dropout_top);
 }
 
 Status CheckModelDirectory(const Settings& s) {
@@ -210,6 +223,7 @@ Status CheckStorageOptions(const NodeOptions& storage) {
 
 Status CheckTogether(const Settings& settings, bool reads_data) {
   RETURN_IF_ERROR(CheckData(settings, reads_data));
+  RETURN_IF_ERROR(CheckProgressive(settings));
   RETURN_IF_ERROR(CheckValidation(settings, reads_data));
   RETURN_IF_ERROR(CheckModelDirectory(settings));
   RETURN_IF_ERROR(CheckStorage(settings));

@@ -44,5 +44,23 @@ TEST(EarlyStop, AMetricThatDoesNotExistIsNeverBestAndWithoutPatienceItGoesOn) {
   EXPECT_FALSE(by_logloss.Take(Validated(1, 0.5, std::numeric_limits<double>::quiet_NaN())));
 }
 
+TEST(EarlyStop, CutsTheRateAgainAfterAsManyValidationsAsTheFirstTime) {
+  EarlyStop stop("auc", 0, 2);
+  const auto cuts_after = [&](uint64_t step, double auc) {
+    stop.Take(Validated(step, auc, 0.5));
+    return stop.cuts();
+  };
+  EXPECT_EQ(cuts_after(1, 0.6), 0u);
+  EXPECT_EQ(cuts_after(2, 0.5), 0u);
+  EXPECT_EQ(cuts_after(3, 0.6), 1u) << "an equal one is no better";
+  EXPECT_EQ(cuts_after(4, 0.6), 1u);
+  EXPECT_EQ(cuts_after(5, 0.7), 1u) << "a better one begins to count again";
+  EXPECT_EQ(cuts_after(6, 0.6), 1u);
+  EXPECT_EQ(cuts_after(7, 0.6), 2u);
+  EXPECT_EQ(cuts_after(8, 0.6), 2u);
+  EXPECT_EQ(cuts_after(9, 0.6), 3u);
+  EXPECT_FALSE(stop.is_over());
+}
+
 }  // namespace
 }  // namespace rowhouse

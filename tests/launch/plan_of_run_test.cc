@@ -127,6 +127,17 @@ TEST_F(PlanOfRun, ThatSumsAccumulatedGradientsInAnotherOrderIsRefused) {
   Made(2, 1);
 }
 
+TEST_F(PlanOfRun, ThatHidesRowsFromTheirL2IsRefused) {
+  settings_.training.lookup_l2 = 0.5;
+  Made(2, 1);
+  settings_.sharding.pool_on = "shards";
+  settings_.sharding.strategy = "table_wise_lpt";
+  settings_.Complete();
+  EXPECT_THAT(Refusal(2, 1), HasSubstr("lookup_l2=0.5 needs the rows of table \""));
+  settings_.training.lookup_l2 = 0.0;
+  Made(2, 1);
+}
+
 TEST_F(PlanOfRun, GivesEachNodeWhatItsCapacitySays) {
   settings_.sharding.capacities = {3, 1};
   // Some read them; whole tables of 100,000, 30 and 2,000 rows go to the larger node but for one.

@@ -38,6 +38,15 @@ TEST(RunPreview, SaysDataModelMemoryAndWhatIsKept) {
                               "model/report.json\n"));
 }
 
+TEST(RunPreview, SaysWhatTrainingLossesAreOf) {
+  EXPECT_THAT(Preview({{"loss_function", "bce"},
+                       {"label_smoothing", "0.1"},
+                       {"arch_mlp_top", "4-1"},
+                       {"dropout_top", "0.25"}}),
+              HasSubstr("\nlosses  of training are with label_smoothing=0.1, dropout_top=0.25; "
+                        "scores of tests and validations are without\n"));
+}
+
 TEST(RunPreview, SaysThatNothingIsKept) {
   EXPECT_THAT(Preview({}), HasSubstr("keeps   nothing: --model_dir=DIRECTORY keeps the model\n"));
 }

@@ -127,6 +127,13 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   EXPECT_THAT(Refusal(settings), HasSubstr("give only one"));
 
   EXPECT_THAT(Refusal(With("early_stop_patience", "2")), HasSubstr("give --valid_fraction=0.1"));
+  EXPECT_THAT(Refusal(With("plateau_patience", "2")),
+              HasSubstr("plateau_patience=2 counts validations"));
+  settings = With("progressive_freq", "100");
+  EXPECT_OK(settings.Validate());
+  settings.model.dropout_top = 0.5;
+  EXPECT_THAT(Refusal(settings), HasSubstr("progressive_freq=100 takes the scores that training"));
+  EXPECT_THAT(Refusal(With("label_smoothing", "0.1")), HasSubstr("label_smoothing"));
   EXPECT_THAT(Refusal(With("valid_fraction", "0.1")), HasSubstr("leave valid_fraction out"));
   settings = Settings();
   settings.data.file = "x.tsv";

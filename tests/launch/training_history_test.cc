@@ -21,6 +21,8 @@ TrainingHistory TrainingHistoryExample() {
                          {.step = 30, .samples = 7, .logloss = 0.5}};
   history.validations = {{.step = 10, .samples = 9, .auc = 0.1 + 0.2, .logloss = 0.4},
                          {.step = 30, .samples = 9, .logloss = 0.5}};
+  history.progressive = {{.step = 8, .samples = 320, .auc = 0.6, .logloss = 0.1 + 0.2},
+                         {.step = 16, .samples = 320, .logloss = 0.5}};
   return history;
 }
 
@@ -35,6 +37,7 @@ TEST(TrainingHistory, IsReadAsItWasWrittenToTheLastBit) {
   EXPECT_EQ(read.value().evaluations.at(0).data_digest, UINT64_MAX);
   EXPECT_EQ(read.value().evaluations.at(1).auc, std::nullopt);
   EXPECT_EQ(read.value().validations.at(0).auc, 0.1 + 0.2);
+  EXPECT_EQ(read.value().progressive.at(0).logloss, 0.1 + 0.2);
   const auto before =
       TrainingHistory::FromJsonText(R"({"format": 1, "runs": [], "curve": [], "evaluations": []})");
   ASSERT_OK(before);
@@ -47,10 +50,12 @@ TEST(TrainingHistory, WhatCameAfterAStepIsForgotten) {
   EXPECT_EQ(history.curve.size(), 2u);
   EXPECT_EQ(history.evaluations.size(), 1u);
   EXPECT_EQ(history.validations.size(), 1u);
+  EXPECT_EQ(history.progressive.size(), 2u);
   EXPECT_EQ(history.runs.back().steps, 20u) << "the run was killed later";
   history.DropAfter(10);
   EXPECT_EQ(history.curve.size(), 1u);
   EXPECT_EQ(history.evaluations.size(), 1u);
+  EXPECT_EQ(history.progressive.size(), 1u);
   EXPECT_EQ(history.runs.size(), 1u);
   history.DropAfter(0);
   EXPECT_TRUE(history.runs.empty() && history.curve.empty() && history.evaluations.empty());

@@ -141,5 +141,82 @@ TEST_F(Validation, WithoutADirectoryTheBestIsNamedAndNotKept) {
   EXPECT_THAT(result.out, HasSubstr("that model is not kept: --model_dir=DIRECTORY keeps it"));
 }
 
+TEST_F(Validation, CutsTheRateOnPlateausToTheSameBitsOnAnyNodesAndAfterStopsAndKills) {
+  const std::vector<std::string> plateaus = {"--early_stop_patience=0", "--plateau_patience=2",
+                                             "--plateau_factor=0.5", "--nepochs=6",
+                                             "--print_freq=4"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), plateaus.begin(), plateaus.end());
+    return more;
+  };
+  const TrainResult whole = Train(RunIn("whole", with({})));
+  ASSERT_EQ(whole.exit_code, 0) << whole.Describe();
+  EXPECT_THAT(whole.out, HasSubstr("learning rate: 0.5 of lr_policy's, after 1 plateau of 2 "
+                                   "validations in turn no better\n"));
+  const auto& curve = whole.report["curve"];
+  EXPECT_EQ(curve.front()["learning_rate"], 0.1);
+  EXPECT_LE(curve.back()["learning_rate"].get<double>(), 0.05);
+  EXPECT_NE(Train(RunIn("uncut", with({"--plateau_patience=0"}))).digest, whole.digest);
+
+  const TrainResult nodes = Train(RunIn("nodes", with({"--ps=2"}), 3));
+  ASSERT_EQ(nodes.exit_code, 0) << nodes.Describe();
+  EXPECT_EQ(nodes.digest, whole.digest);
+
+  std::string load = "--overwrite";
+  TrainResult piece;
+  for (int i = 0; i < 8; ++i) {  // The last of them does the last step.
+    piece = Train(RunIn(
+        "pieces", with({load, i % 2 == 0 ? "--stop_after_steps=14" : "--stop_after_steps=9"})));
+    ASSERT_EQ(piece.exit_code, 0) << piece.Describe();
+    load = "--load";
+  }
+  EXPECT_EQ(piece.digest, whole.digest);
+  EXPECT_EQ(piece.report["validations"], whole.report["validations"]);
+
+  Command command = TrainCommand(RunIn("killed", with({"--save_every=7"})));
+  command.environment["ROWHOUSE_KILL_POINT"] = "save.parts_made:3";
+  const ProcessResult killed = RunCommand(command);
+  EXPECT_TRUE(killed.exit_code != 0 && killed.exit_code != 2) << killed.Describe();
+  EXPECT_EQ(Train(RunIn("killed", with({"--load", "--save_every=7"}))).digest, whole.digest);
+}
+
+// The mean loss of the steps of a window is the log loss of what they scored before they trained.
+TEST_F(Validation, ProgressiveScoresAreThoseOfTrainingAndChangeNothing) {
+  const std::vector<std::string> flags = {"--early_stop_patience=0", "--nepochs=2",
+                                          "--print_freq=4"};
+  auto with = flags;
+  with.push_back("--progressive_freq=4");
+  const TrainResult whole = Train(RunIn("whole", with));
+  ASSERT_EQ(whole.exit_code, 0) << whole.Describe();
+  EXPECT_EQ(Train(RunIn("without", flags)).digest, whole.digest);
+  const auto& progressive = whole.report["progressive"];
+  ASSERT_EQ(progressive.size(), 8u) << "three windows of 80 samples and one of 30 an epoch";
+  EXPECT_EQ(progressive[0]["samples"], 80);
+  EXPECT_EQ(progressive[3]["samples"], 30);
+  EXPECT_THAT(whole.out, HasSubstr(" of 80 samples before they were trained on\n"));
+  for (size_t i = 0; i < progressive.size(); ++i) {
+    const auto& point = whole.report["curve"][i];
+    EXPECT_EQ(progressive[i]["step"], point["step"]);
+    EXPECT_NEAR(progressive[i]["logloss"].get<double>(), point["loss"].get<double>(), 1e-9) << i;
+    EXPECT_NEAR(progressive[i]["accuracy"].get<double>(), point["accuracy"].get<double>(), 1e-12);
+  }
+
+  auto on_nodes = with;
+  on_nodes.push_back("--ps=2");
+  const TrainResult nodes = Train(RunIn("nodes", on_nodes, 3));
+  ASSERT_EQ(nodes.exit_code, 0) << nodes.Describe();
+  EXPECT_EQ(nodes.report["progressive"], progressive);
+  // A run that stops ends its window, and the model goes on with the next sample.
+  with.push_back("--stop_after_steps=6");
+  ASSERT_EQ(Train(RunIn("pieces", with)).exit_code, 0);
+  with.back() = "--load";
+  const TrainResult rest = Train(RunIn("pieces", with));
+  ASSERT_EQ(rest.report["progressive"].size(), 9u) << rest.Describe();
+  EXPECT_EQ(rest.report["progressive"][0], progressive[0]);
+  EXPECT_EQ(rest.report["progressive"][1]["samples"], 40);
+  EXPECT_EQ(rest.report["progressive"][8], progressive[7]);
+  EXPECT_EQ(rest.digest, whole.digest);
+}
+
 }  // namespace
 }  // namespace rowhouse

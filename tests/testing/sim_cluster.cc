@@ -147,7 +147,9 @@ void SimCluster::MakeWorkers(const ModelSpec& model, const EmbeddingTables& embe
                             .optimizer = options_.dense_optimizer,
                             .optimizer_options = options_.dense_optimizer_options,
                             .pools_on_shards = plan_.pooled_on_shards(),
-                            .accumulation = options_.accumulation},
+                            .accumulation = options_.accumulation,
+                            .seed = options_.model_seed,
+                            .lookup_l2 = options_.lookup_l2},
         WorkerRows::Make(embedding.physical, plan_, model.row_precision()).value());
     InitialiseDense(options_.model_seed, embedding.physical, worker->step->model(),
                     &worker->step->dense());

@@ -53,6 +53,7 @@ struct SimOptions {
   DenseOptimizerOptions dense_optimizer_options;
   uint32_t model_seed = 123;  // of the initial values of dense parameters, as numpy_rand_seed
   uint32_t accumulation = 1;
+  double lookup_l2 = 0.0;  // see TrainingStepOptions
   // Which shards own which rows; its number of shards is that above.
   PlanOptions plan;
   std::vector<std::optional<double>> cache_shares = {};  // of that plan; empty: it says none

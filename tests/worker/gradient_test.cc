@@ -88,6 +88,15 @@ class Reference {
     for (const Vector& vector : t) x0.insert(x0.end(), vector.begin(), vector.end());
     if (spec_.interaction == "cat") return x0;
     Vector x = x0;
+    if (spec_.interaction == "gdcn") {
+      for (int l = 0; l < 2; ++l) {
+        const Vector crossed = Layer(x, x0.size(), false), gate = Product(x, x0.size());
+        for (size_t i = 0; i < x.size(); ++i) {
+          x[i] += x0[i] * crossed[i] / (1.0 + std::exp(-gate[i]));
+        }
+      }
+      return x;
+    }
     for (uint32_t l = 0; l < spec_.dcn_num_layers; ++l) {
       const Vector low_rank = Product(x, spec_.dcn_low_rank_dim);
       const Vector scale = Layer(low_rank, x0.size(), false);
@@ -124,6 +133,7 @@ TEST_P(Gradients, EqualCentralDifferencesInFloat64) {
   spec.interaction_itself = itself;
   spec.dcn_num_layers = 2;
   spec.dcn_low_rank_dim = 3;
+  if (interaction == "gdcn") spec.interaction_own = {{"gdcn_num_layers", "2"}};
   spec.loss = loss;
   spec.loss_weights = {0.5, 2.0};
   ASSERT_OK(spec.Validate());

@@ -93,6 +93,40 @@ TEST(Interaction, DcnIsWhatItIsByHand) {
                                                            -3, 1.5, 9, 13.5, 2, 3));
 }
 
+// tests/vectors/gdcn.py.
+TEST(Interaction, GdcnIsThePapersFormula) {
+  const auto c = LoadVectors("gdcn.json");
+  MatrixProducts products;
+  const auto gdcn =
+      Interactions()
+          .Make("gdcn",
+                {.widths = {2, 2}, .products = &products, .own = {{"gdcn_num_layers", "2"}}})
+          .value();
+  ASSERT_EQ(gdcn->width(), 4u);
+  DenseParameters parameters;
+  gdcn->AddParameters(&parameters);
+  parameters.Allocate();
+  const auto values = c["parameters"].get<std::vector<float>>();
+  ASSERT_EQ(parameters.size(), values.size());
+  std::ranges::copy(values, parameters.values().begin());
+
+  const auto x = c["x"].get<std::vector<float>>(), y = c["y"].get<std::vector<float>>();
+  const size_t samples = x.size() / 2;
+  std::vector<float> z(samples * 4), dx(x.size()), dy(y.size());
+  gdcn->Forward(std::vector<const float*>{x.data(), y.data()}, samples, z.data());
+  const auto dz = c["dz"].get<std::vector<float>>();
+  gdcn->Backward(dz.data(), samples, std::vector<float*>{dx.data(), dy.data()});
+  const auto expect_near = [&](std::span<const float> got, const char* name) {
+    const auto want = c[name].get<std::vector<double>>();
+    ASSERT_EQ(got.size(), want.size()) << name;
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-5) << name << i;
+  };
+  expect_near(z, "z");
+  expect_near(dx, "dx");
+  expect_near(dy, "dy");
+  expect_near(parameters.gradients(), "gradients");
+}
+
 TEST(Interaction, SamplesBeyondABlockAreTheSameAsAlone) {
   MatrixProducts products;
   const InteractionOptions options = {.widths = {5, 5, 5}, .products = &products};

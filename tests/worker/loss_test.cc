@@ -40,6 +40,23 @@ TEST(Loss, SoftLabelsFallInClassZero) {
   EXPECT_DOUBLE_EQ(weighted->Value(0.3f, 1.0f), 2.0 * plain->Value(0.3f, 1.0f));
 }
 
+// torch.nn.functional.cross_entropy(logits, label, label_smoothing=0.1) of two classes, whose
+// softmax has p for class 1, by its definition in double: -(t log p + (1 - t) log(1 - p)) with
+// t = 0.95 of label 1 and 0.05 of label 0.
+TEST(Loss, SmoothedLabelsByHand) {
+  const auto smoothed = MakeLoss("bce", {.own = {{"label_smoothing", "0.1"}}});
+  EXPECT_NEAR(smoothed->Value(0.3f, 1.0f), 1.16160791, 1e-6);
+  EXPECT_NEAR(smoothed->Value(0.3f, 0.0f), 0.39903984, 1e-6);
+  EXPECT_NEAR(smoothed->Gradient(0.25f, 1.0f), (0.25 - 0.95) / 0.1875, 1e-5);
+  EXPECT_EQ(MakeLoss("bce")->Value(0.3f, 0.7f),
+            MakeLoss("bce", {.own = {{"label_smoothing", "0"}}})->Value(0.3f, 0.7f));
+  // The class is that of the label.
+  const auto weighted =
+      MakeLoss("wbce", {.class_weights = {0.5, 2.0}, .own = {{"label_smoothing", "0.1"}}});
+  EXPECT_DOUBLE_EQ(weighted->Value(0.3f, 1.0f), 2.0 * smoothed->Value(0.3f, 1.0f));
+  EXPECT_FALSE(Losses().Make("mse", {.own = {{"label_smoothing", "0.1"}}}).ok());
+}
+
 TEST(Loss, UnknownNamesAreAnswered) {
   EXPECT_EQ(Losses().Names(), (std::vector<std::string>{"bce", "mse", "wbce"}));
 }

@@ -26,7 +26,8 @@ Batch StepSamples(float dense) {
   return batch;
 }
 
-std::unique_ptr<TrainingStep> StepOf(uint32_t accumulation) {
+std::unique_ptr<TrainingStep> StepOf(uint32_t accumulation, double dropout = 0.0,
+                                     double lookup_l2 = 0.0) {
   LogicalTable table;
   table.name = "t";
   table.rows = 4;
@@ -36,10 +37,13 @@ std::unique_ptr<TrainingStep> StepOf(uint32_t accumulation) {
   model.top_mlp = {3, 1};
   model.feature_widths = {2};
   model.loss = "bce";
+  model.dropout_bot = model.dropout_top = dropout;
   auto step = std::make_unique<TrainingStep>(
       TrainingStepOptions{.model = model,
                           .tables = EmbeddingTables::Make({table}).value(),
-                          .accumulation = accumulation});
+                          .accumulation = accumulation,
+                          .seed = 5,
+                          .lookup_l2 = lookup_l2});
   float value = 0.1f;
   for (float& weight : step->dense().values()) weight = value = 0.9f * value + 0.03f;
   return step;
@@ -88,6 +92,74 @@ TEST(TrainingStep, ABottomGradientThatIsNotFiniteIsFoundAfterTheRows) {
   const Status rest = step->ComputeRest();
   EXPECT_EQ(rest.code(), StatusCode::kInternal);
   EXPECT_THAT(rest.message(), HasSubstr("dense parameters \"bot_l.0.weight\""));
+}
+
+// The gradients of samples [first, first + count) of a step, divided by all its samples.
+std::vector<float> DenseGradients(TrainingStep* step, size_t first, size_t count,
+                                  const PlaceOfBatch& place) {
+  const Batch all = StepSamples(0.5f);
+  Batch batch;
+  batch.Clear(2, 1);
+  for (size_t s = first; s < first + count; ++s) {
+    batch.dense.insert(batch.dense.end(), {all.dense[2 * s], all.dense[2 * s + 1]});
+    batch.features[0].Append(all.features[0], s, s + 1);
+    batch.labels.push_back(all.labels[s]);
+  }
+  batch.samples = count;
+  CHECK(step->Prepare(batch, place).ok());
+  Pull(step);
+  CHECK(step->ComputeRows(kStepSamples).ok());
+  CHECK(step->ComputeRest().ok());
+  return {step->allreduce().begin(), step->allreduce().end() - 2};
+}
+
+TEST(TrainingStep, DropsTheSameUnitsOnWhicheverWorkerAndInWhicheverPieceASampleIs) {
+  const PlaceOfBatch place = {.step = 3, .sample = 70};
+  const auto step = StepOf(1, 0.5);
+  const std::vector<float> whole = DenseGradients(step.get(), 0, kStepSamples, place);
+  const std::vector<float> in_pieces = DenseGradients(StepOf(3, 0.5).get(), 0, kStepSamples, place);
+  const std::vector<float> first = DenseGradients(step.get(), 0, 4, place);
+  const std::vector<float> second = DenseGradients(step.get(), 4, 3, {.step = 3, .sample = 74});
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(first[i] + second[i], whole[i], 1e-6) << i;
+    EXPECT_NEAR(in_pieces[i], whole[i], 1e-6) << i;
+  }
+  EXPECT_NE(DenseGradients(step.get(), 0, kStepSamples, {.step = 4, .sample = 70}), whole);
+  EXPECT_NE(DenseGradients(step.get(), 0, kStepSamples, {.step = 3, .sample = 0}), whole);
+}
+
+TEST(TrainingStep, ScoresDropNoUnits) {
+  const Batch batch = StepSamples(0.5f);
+  const auto scores_of = [&](double dropout, bool has_trained) {
+    const auto step = StepOf(1, dropout);
+    if (has_trained) DenseGradients(step.get(), 0, kStepSamples, {});
+    CHECK(step->forward().Prepare(batch).ok());
+    Pull(step.get());
+    step->forward().RowsArrived();
+    const auto scores = step->forward().Forward({0, batch.samples});
+    return std::vector<float>(scores.begin(), scores.end());
+  };
+  EXPECT_EQ(scores_of(0.5, true), scores_of(0.0, false));
+}
+
+// Row r was looked up c times in the step: its gradient grows by l2 * c * row / samples.
+TEST(TrainingStep, L2OfRowsGrowsWithTheirLookups) {
+  const Batch batch = StepSamples(0.5f);
+  std::vector<std::vector<float>> gradients;
+  std::vector<double> losses;
+  for (const double l2 : {0.0, 14.0}) {
+    const auto step = StepOf(1, 0.0, l2);
+    ASSERT_OK(step->Prepare(batch));
+    Pull(step.get());
+    losses.push_back(step->ComputeRows(kStepSamples).value().loss_sum);
+    gradients.push_back(step->row_batches()[0].gradients);
+    EXPECT_EQ(step->row_batches()[0].counts, (std::vector<uint32_t>{2, 2, 2, 1}));
+  }
+  for (size_t i = 0; i < gradients[0].size(); ++i) {
+    const float lookups = i / 2 == 3 ? 1.0f : 2.0f;
+    EXPECT_NEAR(gradients[1][i], gradients[0][i] + 2.0f * lookups * 0.25f, 1e-6) << i;
+  }
+  EXPECT_EQ(losses[0], losses[1]);
 }
 
 }  // namespace

@@ -25,6 +25,11 @@ struct DlrmModel::Impl {
                 Activation activation);
   // Runs layers [first, last) on x; layer l's output is outputs[l].
   void ForwardLayers(size_t first, size_t last, const float* x);
+  // Share of the layer's units that the last Forward dropped.
+  double DroppedOf(size_t layer) const {
+    if (!draws || layer + 1 == bottom_layers || layer + 1 == layers.size()) return 0.0;
+    return layer < bottom_layers ? spec.dropout_bot : spec.dropout_top;
+  }
   // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
   void BackwardLayers(size_t first, size_t last, float* dx);
 
@@ -40,6 +45,7 @@ struct DlrmModel::Impl {
   size_t bottom_layers = 0;
 
   // The last Forward.
+  std::optional<DropoutDraws> draws;
   size_t samples = 0;
   std::span<const float> dense;
   std::vector<std::vector<float>> outputs;  // one a layer, samples x out
@@ -82,7 +88,8 @@ DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
                     .Make(spec.interaction, spec.interaction_options(&interaction_products))
                     .value();
   loss = Losses()
-             .Make(spec.loss, {.class_weights = {spec.loss_weights[0], spec.loss_weights[1]}})
+             .Make(spec.loss, {.class_weights = {spec.loss_weights[0], spec.loss_weights[1]},
+                               .own = spec.loss_own})
              .value();
   for (size_t i = 1; i < spec.bottom_mlp.size(); ++i) {
     AddLayer("bot_l", i - 1, spec.bottom_mlp[i - 1], spec.bottom_mlp[i], Activation::kRelu);
@@ -121,6 +128,9 @@ void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
   for (size_t l = first; l < last; ++l) {
     outputs[l].resize(samples * layers[l].out());
     layers[l].Forward(x, samples, outputs[l].data());
+    if (const double p = DroppedOf(l); p > 0.0) {
+      DropUnits(*draws, l, p, samples, layers[l].out(), outputs[l].data());
+    }
     EndLayer(l, /*is_forward=*/true);
     x = outputs[l].data();
   }
@@ -132,6 +142,9 @@ void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, float* dx) {
     if (l > first) {
       deltas[l - 1].resize(samples * layers[l].in());
       layer_dx = deltas[l - 1].data();
+    }
+    if (const double p = DroppedOf(l); p > 0.0) {
+      DropUnitsBackward(p, deltas[l].size(), deltas[l].data());
     }
     layers[l].Backward(outputs[l].data(), deltas[l].data(), layer_dx);
     EndLayer(l, /*is_forward=*/false);
@@ -180,6 +193,8 @@ void DlrmModel::CountPhasesIn(const Phases& phases) {
 
 const std::vector<DlrmModel::LayerView>& DlrmModel::layers() const { return impl_->views; }
 size_t DlrmModel::bottom_layers() const { return impl_->bottom_layers; }
+
+void DlrmModel::DropUnitsBy(const std::optional<DropoutDraws>& draws) { impl_->draws = draws; }
 
 std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t samples,
                                           std::span<const std::vector<float>> pooled) {

@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/phase_log.h"
 #include "worker/dense/dense_parameters.h"
+#include "worker/dense/dropout.h"
 #include "worker/dense/model_spec.h"
 
 namespace rowhouse {
@@ -45,6 +47,10 @@ class DlrmModel {
 
   // Memory of what Forward and Backward keep.
   size_t activation_bytes() const;
+
+  // Later passes are of training and drop units (ModelSpec::dropout_bot, dropout_top), of samples
+  // draws->first and on; nullopt, as at first: they drop none.
+  void DropUnitsBy(const std::optional<DropoutDraws>& draws);
 
   // dense: samples x bottom_mlp[0]; it stays where it is until after Backward. pooled[k]: samples x
   // feature_widths[k]. Returns samples probabilities; the span is good until the next Forward.

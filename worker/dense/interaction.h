@@ -52,6 +52,9 @@ struct InteractionDeclaration {
   bool pairs_itself = false;
   // Its work grows with the square of a sample's floats: calibration measures smaller sizes.
   bool multiplies_matrices = false;
+  // Its work over that with default options, for the same vectors, which is what calibration
+  // measures; null: options change nothing.
+  double (*relative_work)(const InteractionOptions& options) = nullptr;
 };
 
 using InteractionRegistry = Registry<Interaction, InteractionOptions, InteractionDeclaration>;

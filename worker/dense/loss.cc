@@ -25,23 +25,37 @@ float BinaryCrossEntropyGradient(float p, float label) {
   return (p - label) / std::max((1.0f - p) * p, 1e-12f);
 }
 
-class CrossEntropy final : public Loss {
+const DeclaredOption kSmoothing = DeclaredOption::Real(
+    "label_smoothing", 0.0, 0.0, 0.5,
+    "trains on t * (1 - this) + this / 2 instead of the label t, so that no prediction pays off "
+    "that "
+    "is too sure; the training loss is of these, tests and validations are of the labels");
+
+class CrossEntropy : public Loss {
  public:
-  explicit CrossEntropy(const LossOptions&) {}
-  double Value(float p, float label) const override { return BinaryCrossEntropy(p, label); }
+  explicit CrossEntropy(const LossOptions& options) : smoothing_(kSmoothing.RealIn(options.own)) {}
+  double Value(float p, float label) const override { return BinaryCrossEntropy(p, Target(label)); }
   float Gradient(float p, float label) const override {
-    return BinaryCrossEntropyGradient(p, label);
+    return BinaryCrossEntropyGradient(p, Target(label));
   }
+
+ private:
+  // The label itself, to the bit, without smoothing.
+  float Target(float label) const {
+    return static_cast<float>(double{label} * (1.0 - smoothing_) + 0.5 * smoothing_);
+  }
+  const double smoothing_;
 };
 
-class WeightedCrossEntropy final : public Loss {
+class WeightedCrossEntropy final : public CrossEntropy {
  public:
-  explicit WeightedCrossEntropy(const LossOptions& options) : weights_(options.class_weights) {}
+  explicit WeightedCrossEntropy(const LossOptions& options)
+      : CrossEntropy(options), weights_(options.class_weights) {}
   double Value(float p, float label) const override {
-    return Weight(label) * BinaryCrossEntropy(p, label);
+    return Weight(label) * CrossEntropy::Value(p, label);
   }
   float Gradient(float p, float label) const override {
-    return static_cast<float>(Weight(label)) * BinaryCrossEntropyGradient(p, label);
+    return static_cast<float>(Weight(label)) * CrossEntropy::Gradient(p, label);
   }
 
  private:
@@ -50,8 +64,8 @@ class WeightedCrossEntropy final : public Loss {
 };
 
 REGISTER_MEMBER(Losses().Add<MeanSquaredError>("mse"));
-REGISTER_MEMBER(Losses().Add<CrossEntropy>("bce"));
-REGISTER_MEMBER(Losses().Add<WeightedCrossEntropy>("wbce"));
+REGISTER_MEMBER(Losses().Add<CrossEntropy>("bce", {kSmoothing}));
+REGISTER_MEMBER(Losses().Add<WeightedCrossEntropy>("wbce", {kSmoothing}));
 
 }  // namespace
 

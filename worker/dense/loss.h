@@ -4,6 +4,10 @@
 //   bce   -(t log p + (1 - t) log(1 - p)), each log clamped at -100
 //   wbce  w[class] * bce, class = t truncated to an integer: soft labels fall in class 0
 //
+// bce and wbce take label_smoothing = E (Szegedy et al., 2016, "Rethinking the Inception
+// Architecture", section 7): the entropy is that of the target t (1 - E) + E / 2 instead of t. The
+// class is that of t.
+//
 // Threads: const after construction.
 #pragma once
 
@@ -15,6 +19,7 @@ namespace rowhouse {
 
 struct LossOptions {
   std::array<double, 2> class_weights = {1.0, 1.0};  // wbce
+  OptionValues own = {};                             // of options that the loss declares itself
 };
 
 class Loss {

@@ -33,6 +33,18 @@ Status CheckVectors(const ModelSpec& spec) {
   return OkStatus();
 }
 
+Status CheckDropout(const char* name, double share, const std::vector<uint32_t>& widths,
+                    size_t least_widths) {
+  if (!(share >= 0.0 && share < 1.0)) {
+    return UsageError("{}={} must lie in [0, 1): the share of units that is dropped", name, share);
+  }
+  if (share == 0.0 || widths.size() > least_widths) return OkStatus();
+  return UsageError(
+      "{}={} drops units of hidden layers, and that MLP has none, only its last layer: leave {} "
+      "out, or give the MLP a hidden layer",
+      name, share, name);
+}
+
 }  // namespace
 
 RowPrecision ModelSpec::row_precision() const {
@@ -88,6 +100,8 @@ Status ModelSpec::Validate() const {
   }
   RETURN_IF_ERROR(CheckVectors(*this));
   RETURN_IF_ERROR(Losses().Validate(loss).Annotate("loss_function"));
+  RETURN_IF_ERROR(
+      CheckDeclared(fmt::format("loss_function {}", loss), Losses().OptionsOf(loss), loss_own));
   if (loss_weights.size() != 2) {
     return UsageError("loss_weights has {} values; wbce takes two, for class 0 and class 1",
                       loss_weights.size());
@@ -106,7 +120,8 @@ Status ModelSpec::Validate() const {
         "0.5",
         loss_threshold);
   }
-  return OkStatus();
+  RETURN_IF_ERROR(CheckDropout("dropout_bot", dropout_bot, bottom_mlp, 2));
+  return CheckDropout("dropout_top", dropout_top, top_mlp, 1);
 }
 
 }  // namespace rowhouse

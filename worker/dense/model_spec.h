@@ -27,7 +27,11 @@ struct ModelSpec {
   std::string push_precision = "f32";             // likewise
   std::string loss = "mse";                       // mse | bce | wbce
   std::vector<double> loss_weights = {1.0, 1.0};  // wbce: of class 0 and 1
+  OptionValues loss_own;                          // of options that the loss declares itself
   double loss_threshold = 0.0;                    // in (0, 1): p clamped to [t, 1 - t]
+  // In training, the share of the units of each hidden layer that is dropped (dropout.h): of all
+  // layers of the MLP but its last. [0, 1).
+  double dropout_bot = 0.0, dropout_top = 0.0;
 
   uint32_t features() const { return static_cast<uint32_t>(feature_widths.size()); }
 

@@ -109,8 +109,13 @@ Status Evaluator::Score(Scored of, uint64_t steps, Scores* mine) {
 
 Result<Evaluation> Evaluator::ScoreAndGather(Scored of, uint64_t steps, bool* is_failure_agreed) {
   Scores mine;
+  RETURN_IF_ERROR(AgreeIfPossible(workers_, Score(of, steps, &mine),
+                                  fmt::format("step {}, evaluation", steps), is_failure_agreed));
+  return OfAll(of, steps, mine);
+}
+
+Result<Evaluation> Evaluator::OfAll(Scored of, uint64_t steps, const Scores& mine) {
   const std::string phase = fmt::format("step {}, evaluation", steps);
-  RETURN_IF_ERROR(AgreeIfPossible(workers_, Score(of, steps, &mine), phase, is_failure_agreed));
   ASSIGN_OR_RETURN(const std::vector<float> scores, AllOf(mine.scores, workers_, phase));
   ASSIGN_OR_RETURN(const std::vector<float> labels, AllOf(mine.labels, workers_, phase));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> digests,
@@ -118,7 +123,7 @@ Result<Evaluation> Evaluator::ScoreAndGather(Scored of, uint64_t steps, bool* is
   Evaluation evaluation{
       .step = steps,
       .of = of,
-      .samples = SamplesOf(of, data_),
+      .samples = labels.size(),
       .metrics = ComputeMetrics(labels, scores),
       .data_digest = std::accumulate(digests.begin(), digests.end(), uint64_t{0})};
   if (scores.size() > 1 &&

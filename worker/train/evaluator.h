@@ -20,8 +20,10 @@
 
 namespace rowhouse {
 
-// Which samples are scored: those that choose among models, or those that choose nothing.
-enum class Scored { kValid, kTest };
+// Which samples are scored: those that choose among models, those that choose nothing, or those of
+// the last steps, each before it was trained on (progressive validation: Blum, Kalai and Langford,
+// 1999, "Beating the hold-out").
+enum class Scored { kValid, kTest, kProgressive };
 
 struct Evaluation {
   uint64_t step = 0;  // steps done when it was made
@@ -46,17 +48,20 @@ class Evaluator {
   // data (kUsage, kInternal) is returned by all workers; then *is_failure_agreed.
   Result<Evaluation> Evaluate(Scored of, uint64_t steps, bool* is_failure_agreed);
 
-  // Of all calls so far.
-  double seconds() const { return seconds_; }
-  // Memory of samples that were read.
-  size_t sample_bytes() const { return batch_.bytes(); }
-
- private:
   // This worker's predictions, and their samples.
   struct Scores {
     std::vector<float> scores, labels;
     uint64_t data_digest = 0;
   };
+  // Collective: the evaluation of what all workers have, in rank order.
+  Result<Evaluation> OfAll(Scored of, uint64_t steps, const Scores& mine);
+
+  // Of all calls of Evaluate so far.
+  double seconds() const { return seconds_; }
+  // Memory of samples that were read.
+  size_t sample_bytes() const { return batch_.bytes(); }
+
+ private:
   Status Score(Scored of, uint64_t steps, Scores* mine);
   Result<Evaluation> ScoreAndGather(Scored of, uint64_t steps, bool* is_failure_agreed);
 

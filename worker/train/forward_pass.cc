@@ -59,11 +59,15 @@ Status ForwardPass::Prepare(const Batch& batch) {
   }
   batch_ = &batch;
   bottom_of_.reset();
+  draws_.reset();
   return embedding_.Prepare(batch.features);
 }
 
 void ForwardPass::ForwardBottom(SampleSlice samples) {
   const size_t width = batch_->dense_features;
+  model_.DropUnitsBy(draws_ ? std::optional(DropoutDraws{.key = draws_->key,
+                                                         .first = draws_->first + samples.first})
+                            : std::nullopt);
   model_.ForwardBottom(
       std::span(batch_->dense).subspan(samples.first * width, samples.count * width),
       samples.count);

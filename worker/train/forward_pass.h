@@ -38,6 +38,10 @@ class ForwardPass {
   // not finite.
   Status Prepare(const Batch& batch);
 
+  // Until the next Prepare, passes are of training: they drop units of hidden layers, as the model
+  // says. `draws`: of the batch's samples.
+  void DropUnitsBy(const DropoutDraws& draws) { draws_ = draws; }
+
   // The distinct rows of the batch, ascending within a table; values are the caller's to fill.
   std::vector<RowBatch>& row_batches() { return embedding_.row_batches(); }
   const std::vector<RowBatch>& row_batches() const { return embedding_.row_batches(); }
@@ -83,6 +87,7 @@ class ForwardPass {
   DlrmModel model_;
   EmbeddingLayer embedding_;  // after the model: its projections follow the model's parameters
   const Batch* batch_ = nullptr;
+  std::optional<DropoutDraws> draws_;       // of the batch, in training
   std::optional<SampleSlice> bottom_of_;    // of which ForwardBottom was called, for Forward
   std::vector<std::vector<float>> pooled_;  // of each feature: samples x its width
   PhaseLog* phases_ = nullptr;

@@ -8,6 +8,20 @@
 #include "worker/mpi/agreement.h"
 
 namespace rowhouse {
+namespace {
+
+// Collective: of the steps that `clock` has seen, on all workers.
+Status AddTimes(const StepClock& clock, Communicator& workers, TrainingSummary* summary) {
+  summary->seconds = clock.seconds();
+  const WorkerSteps mine = clock.steps();
+  summary->median_step_seconds = mine.median_seconds;
+  summary->phases = mine.phases;
+  ASSIGN_OR_RETURN(summary->of_all, GatherSteps(mine, clock.shard_bytes(), workers));
+  for (const uint64_t bytes : summary->of_all.shard_wire_bytes) summary->wire_bytes += bytes;
+  return OkStatus();
+}
+
+}  // namespace
 
 Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
     : options_(options),
@@ -95,6 +109,10 @@ Result<TrainingSummary> Trainer::Train() {
         (options_.print_every_steps > 0 && (tests || validates))) {
       RETURN_IF_ERROR(Report(done, is_epoch_end));
     }
+    if (is_due(options_.progressive_every_steps) ||
+        (options_.progressive_every_steps > 0 && is_end)) {
+      RETURN_IF_ERROR(EndProgressiveWindow(done));
+    }
     // Also where the run ends, so that one that goes on knows all that another knows.
     if (validates) {
       ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(Scored::kValid, done));
@@ -113,12 +131,7 @@ Result<TrainingSummary> Trainer::Train() {
   summary.was_stopped = summary.was_stopped && !summary.ended_early;
   summary.was_told_to_stop = summary.was_stopped && is_stop_agreed_;
   summary.samples = samples_;
-  summary.seconds = clock_.seconds();
-  const WorkerSteps mine = clock_.steps();
-  summary.median_step_seconds = mine.median_seconds;
-  summary.phases = mine.phases;
-  ASSIGN_OR_RETURN(summary.of_all, GatherSteps(mine, clock_.shard_bytes(), with_.workers));
-  for (const uint64_t bytes : summary.of_all.shard_wire_bytes) summary.wire_bytes += bytes;
+  RETURN_IF_ERROR(AddTimes(clock_, with_.workers, &summary));
   return summary;
 }
 
@@ -153,7 +166,7 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
     return status.Annotate(
         fmt::format("step {} (epoch {}, samples from {})", step, samples.epoch, samples.first));
   };
-  RETURN_IF_ERROR(in_batch(with_.step.Prepare(*batch)));
+  RETURN_IF_ERROR(in_batch(with_.step.Prepare(*batch, {.step = step, .sample = samples.first})));
   clock_.End(StepPhase::kMerge, with_.step.distinct_rows());
   RETURN_IF_ERROR(Pull(step));
 
@@ -172,6 +185,12 @@ Status Trainer::PullComputePush(uint64_t step, float learning_rate, StepFigures*
   const Result<StepFigures> computed = with_.step.ComputeRows(samples.global);
   RETURN_IF_ERROR(in_batch(computed.status()));
   *figures = computed.value();
+  if (options_.progressive_every_steps > 0) {
+    const std::span<const float> scores = with_.step.scores();
+    progressive_.scores.insert(progressive_.scores.end(), scores.begin(), scores.end());
+    progressive_.labels.insert(progressive_.labels.end(), batch->labels.begin(),
+                               batch->labels.end());
+  }
   clock_.End(StepPhase::kOther);
   // Rows that were pushed are lost with the run if the rest has failed.
   Status rest;
@@ -207,7 +226,7 @@ Status Trainer::Push(uint64_t step, float learning_rate, uint64_t samples, Statu
 
 Status Trainer::RunStep(uint64_t step, StepFigures* of_step) {
   clock_.BeginStep(step);
-  const auto learning_rate = static_cast<float>(with_.lr_policy.Rate(step));
+  const auto learning_rate = static_cast<float>(with_.lr_policy.Rate(step) * rate_factor_);
   StepFigures& figures = *of_step;
   const Status mine = PullComputePush(step, learning_rate, &figures);
   if (!CanBeAgreedOn(mine)) return mine;
@@ -261,8 +280,16 @@ Status Trainer::Report(uint64_t step, bool is_epoch_end) {
                              .seconds = interval_.seconds,
                              .data_seconds = interval_.data_seconds,
                              .steps = interval_.steps,
-                             .learning_rate = with_.lr_policy.Rate(step - 1)});
+                             .learning_rate = with_.lr_policy.Rate(step - 1) * rate_factor_});
   interval_ = {};
+  return OkStatus();
+}
+
+Status Trainer::EndProgressiveWindow(uint64_t steps) {
+  ASSIGN_OR_RETURN(const Evaluation evaluation,
+                   evaluator_.OfAll(Scored::kProgressive, steps, progressive_));
+  progressive_ = {};
+  with_.observer.OnEvaluation(evaluation);
   return OkStatus();
 }
 

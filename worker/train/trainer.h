@@ -39,6 +39,9 @@ struct TrainerOptions {
   // 0: Train makes no evaluation. It scores the samples for validation, or, if there are none,
   // those for tests.
   uint64_t test_every_steps = 0;
+  // Steps of a window of progressive validation: the samples of its steps, each scored before it
+  // was trained on, have an evaluation. 0: none.
+  uint64_t progressive_every_steps = 0;
   uint64_t first_step = 0;          // steps done by earlier runs
   uint64_t first_step_of_data = 0;  // that takes the first sample of epoch 0; at most first_step
   uint64_t stop_after_steps = 0;    // of this run; 0: train to the end
@@ -161,6 +164,9 @@ class Trainer {
     is_over_ = is_over;
   }
 
+  // Of later steps: their rate is that of lr_policy times this.
+  void set_rate_factor(double factor) { rate_factor_ = factor; }
+
   // Collective: scores the samples for tests. All workers return the same. `steps`: done so far.
   Result<Evaluation> Evaluate(uint64_t steps) { return Evaluate(Scored::kTest, steps); }
 
@@ -196,6 +202,7 @@ class Trainer {
   Status Push(uint64_t step, float learning_rate, uint64_t samples, Status* rest);
   Status Report(uint64_t step, bool is_epoch_end);
   Result<Evaluation> Evaluate(Scored of, uint64_t steps);
+  Status EndProgressiveWindow(uint64_t steps);
 
   const TrainerOptions options_;
   const TrainerParts with_;
@@ -205,6 +212,7 @@ class Trainer {
   OnSamples on_samples_;  // likewise
   AfterValidation after_validation_;
   bool is_over_ = false;  // by after_validation_
+  double rate_factor_ = 1.0;
   Lookahead lookahead_;
   Evaluator evaluator_;
   StepClock clock_;
@@ -215,6 +223,7 @@ class Trainer {
     double seconds = 0.0, data_seconds = 0.0;
   };
   Interval interval_;
+  Evaluator::Scores progressive_;  // of this worker's samples of the window
   bool is_stop_agreed_ = false;
   bool is_failure_agreed_ = false;
   uint64_t steps_done_ = 0, samples_ = 0;

@@ -14,6 +14,20 @@ namespace {
 // At the end of the allreduce buffer: asked to stop, gave up.
 constexpr size_t kFlags = 2;
 
+// See TrainingStepOptions::lookup_l2.
+void AddLookupL2(double lookup_l2, uint64_t global_samples, std::vector<RowBatch>* batches) {
+  for (RowBatch& batch : *batches) {
+    if (!batch.trains) continue;
+    for (size_t row = 0; row < batch.rows.size(); ++row) {
+      const auto factor =
+          static_cast<float>(lookup_l2 * batch.counts[row] / static_cast<double>(global_samples));
+      const float* const values = &batch.values[row * batch.dim];
+      float* const gradients = &batch.gradients[row * batch.dim];
+      for (size_t c = 0; c < batch.dim; ++c) gradients[c] += factor * values[c];
+    }
+  }
+}
+
 }  // namespace
 
 TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<WorkerRows> rows)
@@ -21,6 +35,7 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
       forward_(options.model, options.tables, options.pools_on_shards),
       rows_(std::move(rows)) {
   CHECK_GE(options_.accumulation, 1u);
+  CHECK(options_.lookup_l2 == 0.0 || std::ranges::count(options_.pools_on_shards, true) == 0);
   DenseOptimizerOptions optimizer_options = options_.optimizer_options;
   optimizer_options.parameters = dense().size();
   optimizer_ = DenseOptimizers().Make(options_.optimizer, optimizer_options).value();
@@ -53,8 +68,9 @@ uint64_t TrainingStep::distinct_rows() const {
   return rows;
 }
 
-Status TrainingStep::Prepare(const Batch& batch) {
+Status TrainingStep::Prepare(const Batch& batch, const PlaceOfBatch& place) {
   RETURN_IF_ERROR(forward_.Prepare(batch));
+  forward_.DropUnitsBy({.key = DropoutKey(options_.seed, place.step), .first = place.sample});
   if (rows_) rows_->Fill(&forward_.row_batches());
   return OkStatus();
 }
@@ -69,6 +85,7 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
   const std::span<const float> predictions = forward_.Forward(samples);
   const std::span<const float> labels =
       std::span(forward_.batch().labels).subspan(samples.first, samples.count);
+  scores_.insert(scores_.end(), predictions.begin(), predictions.end());
   StepFigures figures;
   figures.samples = samples.count;
   const std::vector<float>& all_weights = forward_.batch().weights;
@@ -93,6 +110,7 @@ StepFigures TrainingStep::ComputePiece(SampleSlice samples, uint64_t global_samp
 Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
   forward_.RowsArrived();
   End(StepPhase::kRowGradients);
+  scores_.clear();
   StepFigures sum;
   for (uint32_t piece = 0; piece < options_.accumulation; ++piece) {
     if (piece > 0) BackwardBottom(piece - 1);
@@ -100,6 +118,9 @@ Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
     sum.loss_sum += figures.loss_sum;
     sum.samples += figures.samples;
     sum.correct += figures.correct;
+  }
+  if (options_.lookup_l2 > 0.0) {
+    AddLookupL2(options_.lookup_l2, global_samples, &forward_.row_batches());
   }
   if (const std::string bad = WhatOfTheRowsIsNotFinite(sum.loss_sum); !bad.empty())
     return forward_.DivergedError(bad);

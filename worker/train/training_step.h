@@ -39,6 +39,17 @@ struct TrainingStepOptions {
   // pieces, one after the other, so that only the activations of one piece are in memory. The sum
   // of the pieces' gradients is that of one piece but for the rounding of f32.
   uint32_t accumulation = 1;
+  uint64_t seed = 0;  // of the units that are dropped (worker/dense/dropout.h)
+  // L2 of rows in the scale of the loss: each lookup of a row adds lookup_l2 / 2 * |row|^2 to its
+  // sample's loss, and so lookup_l2 * row / global_samples to the row's gradient; frozen tables
+  // apart. StepFigures have the loss without it. Requires a plan that pools no bags on shards.
+  double lookup_l2 = 0.0;
+};
+
+// Where the samples of a batch stand: random choices depend on it, and on no rank.
+struct PlaceOfBatch {
+  uint64_t step = 0;    // over all runs of the model
+  uint64_t sample = 0;  // number of the batch's first sample in the order of its epoch
 };
 
 class TrainingStep {
@@ -49,7 +60,7 @@ class TrainingStep {
 
   // Takes this worker's samples of a step, 0 or more. kUsage, naming sample and place, if an id is
   // out of range or a dense feature or label is not finite.
-  Status Prepare(const Batch& batch);
+  Status Prepare(const Batch& batch, const PlaceOfBatch& place = {});
 
   // The distinct rows of the step, ascending within a table. The caller fills their values before
   // ComputeRows; Prepare fills those of rows on the workers.
@@ -68,6 +79,10 @@ class TrainingStep {
   // After ComputeRows: then gradients are in allreduce(). On an error rows may have been pushed;
   // nothing of the step may be saved.
   Status ComputeRest();
+
+  // The predictions that ComputeRows made of the batch's samples, in order. With dropout they are
+  // those of the thinned networks.
+  std::span<const float> scores() const { return scores_; }
 
   // The buffer of the ordered allreduce: dense gradients, gradients of rows on the workers, and two
   // numbers that are 1 if this worker was asked to stop, and if it gave up. The sums of those tell
@@ -124,6 +139,7 @@ class TrainingStep {
   const std::unique_ptr<WorkerRows> rows_;
 
   std::vector<std::vector<float>> pooled_gradients_;  // of each feature: samples x its width
+  std::vector<float> scores_;
   std::vector<float> allreduce_;
   std::vector<float> frozen_;  // values of frozen blocks, one after the other
   bool is_stop_asked_ = false;

@@ -2,7 +2,7 @@
 // The report of one run: report.html.
 function drawRun({report, phases: phasesOfSteps = []}) {
   const {el, isNumber, count, fixed, bytes, duration, percent, short, table} = Page;
-  const {environment, totals, phases, curve, evaluations, validations, shards} = report;
+  const {environment, totals, phases, curve, evaluations, validations, progressive, shards} = report;
   const nodes = report.sharding.ps_nodes;
   // Tests of earlier runs of the model are of other rows, maybe of other samples.
   const tested = evaluations.filter((one) => one.step > (totals.first_step || 0));
@@ -52,7 +52,7 @@ function drawRun({report, phases: phasesOfSteps = []}) {
 
   const curves = Page.section(main, "Training", "Drag or pinch over a curve to zoom in; double click to " +
                                                 "see all of it again.", true);
-  const steps = [...curve, ...evaluations, ...validations].map((point) => point.step);
+  const steps = [...curve, ...evaluations, ...validations, ...progressive].map((point) => point.step);
   const range = steps.length ? [Math.min(...steps), Math.max(...steps)] : null;
   const of = (points, name) => points.map((point) => [point.step, point[name]]);
   const whole = Page.wholeIntervals(
@@ -60,9 +60,15 @@ function drawRun({report, phases: phasesOfSteps = []}) {
   const four = (value) => fixed(value, 4);
   const lossName = report.settings.model.loss_function;
   const isLogloss = lossName === "bce";
-  const losses = [{name: "training loss", points: whole}];
+  const smoothing = Number(report.settings.model.label_smoothing);
+  const losses = [{name: smoothing ? `training loss, of labels smoothed by ${smoothing}` : "training loss",
+                   points: whole}];
   const testLoss = {name: "test logloss", points: of(evaluations, "logloss"), isDots: true, colour: 1};
   if (evaluations.length && isLogloss) losses.push(testLoss);
+  const before = {isDots: true, colour: 5};
+  if (progressive.length && isLogloss) {
+    losses.push({name: "progressive logloss", points: of(progressive, "logloss"), ...before});
+  }
   Charts.curve(Page.panel(curves, "Loss", isLogloss ? "binary cross entropy, mean over samples"
                                                     : `${lossName}, mean over samples`),
                losses, {range, format: four});
@@ -72,10 +78,13 @@ function drawRun({report, phases: phasesOfSteps = []}) {
   }
   const aucPanel = Page.panel(curves, "Test AUC",
                               last ? `on ${several(last.samples, "test sample")}` : "");
-  if (evaluations.length || validations.length) {
+  if (evaluations.length || validations.length || progressive.length) {
     const aucs = [{name: "test AUC", points: of(evaluations, "auc"), isDots: true, colour: 1}];
     if (validations.length) {
       aucs.push({name: "validation AUC", points: of(validations, "auc"), isDots: true, colour: 3});
+    }
+    if (progressive.length) {
+      aucs.push({name: "progressive AUC", points: of(progressive, "auc"), ...before});
     }
     if (isNumber(ceiling)) {
       aucs.push({name: "best possible", points: [], level: ceiling, colour: 7});

@@ -88,7 +88,7 @@ void AddInteraction(SettingList& list) {
            {.name = "arch_interaction_op",
             .help = "How the bottom MLP's output and the pooled vectors are combined. dot: the "
                     "products of all pairs; cat: side by side, of any widths; dcn: the cross "
-                    "layers of DCN-v2, as in MLPerf's DLRM-v2",
+                    "layers of DCN-v2, as in MLPerf's DLRM-v2; gdcn: the gated ones of GDCN",
             .digest = kIn,
             .is_basic = true});
   list.Add(Switch(MEMBER(model.interaction_itself)),
@@ -129,10 +129,23 @@ void AddLoss(SettingList& list) {
                     "entropy; wbce: the same, weighted by class",
             .digest = kIn,
             .is_basic = true});
+  AddDeclared(
+      list, Losses(), [](Settings& s) -> OptionValues& { return s.model.loss_own; },
+      "model.loss_own", kOfRun);
   list.Add(Held(MEMBER(model.loss_weights), LossWeights()),
            {.help = "With wbce: the weights of class 0 and class 1", .digest = kIn});
   list.Add(Real(MEMBER(model.loss_threshold), "a number from 0 to below 1", IsBelowOne),
            {.help = "Clamps predictions to [this, 1 - this]; 0: no clamp", .digest = kIn});
+}
+
+void AddDropout(SettingList& list) {
+  const std::string rest =
+      "In training, the share of the units of hidden layers that is dropped, by seed, step and "
+      "sample; what is kept is divided by 1 - this. Hidden are all layers but the last of the ";
+  list.Add(Real(MEMBER(model.dropout_bot), "a number from 0 to below 1", IsBelowOne),
+           {.help = rest + "bottom MLP", .unit = "fraction", .digest = kOfRun});
+  list.Add(Real(MEMBER(model.dropout_top), "a number from 0 to below 1", IsBelowOne),
+           {.help = rest + "top MLP", .unit = "fraction", .digest = kOfRun});
 }
 
 void AddTables(SettingList& list) {
@@ -185,8 +198,9 @@ void AddMixedTables(SettingList& list) {
            {.help = "With md_flag: widths are powers of two"});
 }
 
-REGISTER_MEMBER(RegisterSettings(Section::kModel, {AddShape, AddInteraction, AddPrecision, AddLoss,
-                                                   AddTables, AddQrTables, AddMixedTables}));
+REGISTER_MEMBER(RegisterSettings(Section::kModel,
+                                 {AddShape, AddInteraction, AddPrecision, AddLoss, AddDropout,
+                                  AddTables, AddQrTables, AddMixedTables}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -173,6 +173,15 @@ void AddOptimizerOfDensePart(SettingList& list) {
             .digest = kIn});
 }
 
+void AddLookupL2(SettingList& list) {
+  list.Add(Real(MEMBER(training.lookup_l2), "a number of 0 or more", IsNotNegative),
+           {.help = "L2 of rows in the scale of the loss: each lookup adds this times half the "
+                    "row's square to its sample's loss, so that a row decays as often as it is "
+                    "looked up (optimizer_weight_decay: once a step, however often). Only its "
+                    "gradient is computed: losses are printed without it",
+            .digest = kOfRun});
+}
+
 void AddComputation(SettingList& list) {
   list.Add(Whole(MEMBER(data.seed), 0, 0xffffffff),
            {.name = "numpy_rand_seed",
@@ -212,7 +221,21 @@ void AddTimes(SettingList& list) {
            {.help = "With valid_fraction: the run ends after so many validations in turn that are "
                     "no better than the best one before them; 0: it goes on to the end"});
   list.Add(Choice(MEMBER(training.early_stop_metric), {"auc", "logloss"}),
-           {.help = "With valid_fraction: by what a validation is better than another"});
+           {.help = "With valid_fraction: by what a validation is better than another, also for "
+                    "plateau_patience"});
+  list.Add(Whole(MEMBER(training.plateau_patience), 0),
+           {.help = "With valid_fraction: the learning rate is cut after so many validations in "
+                    "turn, since the best one or the last cut, that are no better than the best "
+                    "one; 0: never",
+            .digest = kOfRun});
+  list.Add(
+      Real(MEMBER(training.plateau_factor), "a number above 0 and below 1",
+           [](double value) { return value > 0.0 && value < 1.0; }),
+      {.help = "With plateau_patience: what each cut multiplies the rate by", .digest = kOfRun});
+  list.Add(
+      Whole(MEMBER(training.progressive_freq), 0),
+      {.help = "Progressive validation: after so many steps, AUC and logloss of their samples, "
+               "each scored by the model before it was trained on; 0: none"});
   list.Add(Whole(MEMBER(training.print_freq), -1),
            {.help = "Steps between progress lines; each epoch then ends with one, too; 0 or -1: "
                     "none",
@@ -229,8 +252,8 @@ void AddTimes(SettingList& list) {
 
 REGISTER_MEMBER(RegisterSettings(Section::kTraining,
                                  {AddSamples, AddRate, AddOptimizerOfRows, AddOptimizerOptions,
-                                  AddDeclaredOfOptimizers, AddOptimizerOfDensePart, AddComputation,
-                                  AddTimes}));
+                                  AddDeclaredOfOptimizers, AddOptimizerOfDensePart, AddLookupL2,
+                                  AddComputation, AddTimes}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -161,7 +161,7 @@ class WorkerPhases {
     const double of_piece = samples() / pieces();
     const std::string interaction = times_.Of("interaction_", dense.interaction);
     result_.phases.interaction =
-        factors_.phases.interaction * pieces() *
+        factors_.phases.interaction * dense.interaction_work * pieces() *
         times_.Ms(interaction,
                   {of_piece, static_cast<double>(dense.vectors), static_cast<double>(dense.width)});
     const std::string update = times_.Of("dense_update_", dense.optimizer);

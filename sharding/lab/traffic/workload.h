@@ -33,7 +33,8 @@ struct DenseShape {
   std::vector<uint32_t> bottom;  // widths of the bottom MLP, its input first
   std::vector<uint32_t> top;     // widths of the top MLP, its input first
   bool is_bf16 = false;          // the layers' products
-  std::string interaction;       // dot | cat | dcn
+  std::string interaction;       // dot | cat | dcn | gdcn
+  double interaction_work = 1;   // over that with default options, which its kernel measures
   uint32_t vectors = 1;          // that interact: features and the bottom MLP's output
   uint32_t width = 1;            // floats of each
   std::string optimizer;

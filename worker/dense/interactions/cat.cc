@@ -1,9 +1,10 @@
 // "cat": [t_0 | t_1 | ...], of any widths.
-#include <algorithm>
-#include <numeric>
+#include <glog/logging.h>
+
 #include <vector>
 
 #include "worker/dense/interaction.h"
+#include "worker/dense/stacked_vectors.h"
 
 namespace rowhouse {
 namespace {
@@ -12,27 +13,16 @@ class CatInteraction final : public Interaction {
  public:
   explicit CatInteraction(const InteractionOptions& options) : widths_(options.widths) {}
 
-  uint32_t width() const override {
-    return std::accumulate(widths_.begin(), widths_.end(), uint32_t{0});
-  }
+  uint32_t width() const override { return StackedWidth(widths_); }
 
   void Forward(std::span<const float* const> vectors, size_t samples, float* z) override {
     CHECK_EQ(vectors.size(), widths_.size());
-    for (size_t s = 0; s < samples; ++s) {
-      for (size_t i = 0; i < widths_.size(); ++i) {
-        z = std::copy_n(vectors[i] + s * widths_[i], widths_[i], z);
-      }
-    }
+    Stack(vectors, widths_, samples, z);
   }
 
   void Backward(const float* dz, size_t samples, std::span<float* const> gradients) override {
     CHECK_EQ(gradients.size(), widths_.size());
-    for (size_t s = 0; s < samples; ++s) {
-      for (size_t i = 0; i < widths_.size(); ++i) {
-        std::copy_n(dz, widths_[i], gradients[i] + s * widths_[i]);
-        dz += widths_[i];
-      }
-    }
+    Unstack(dz, widths_, samples, gradients);
   }
 
  private:

@@ -7,14 +7,14 @@
 // order of use, by torchrec's names: crossnet.V_kernels.0, crossnet.W_kernels.0, crossnet.bias.0.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 #include <vector>
 
+#include "common/kernels/row_updates.h"
 #include "common/kernels/target_clones.h"
 #include "worker/dense/interaction.h"
 #include "worker/dense/linear_layer.h"
+#include "worker/dense/stacked_vectors.h"
 
 namespace rowhouse {
 namespace {
@@ -37,16 +37,11 @@ void CrossBackward(const float* __restrict d, const float* __restrict x0,
   }
 }
 
-ROWHOUSE_TARGET_CLONES
-void AddTo(const float* __restrict from, size_t count, float* __restrict to) {
-  for (size_t i = 0; i < count; ++i) to[i] += from[i];
-}
-
 class DcnInteraction final : public Interaction {
  public:
   explicit DcnInteraction(const InteractionOptions& options)
       : widths_(options.widths),
-        width_(std::accumulate(widths_.begin(), widths_.end(), uint32_t{0})),
+        width_(StackedWidth(widths_)),
         rank_(options.dcn_low_rank_dim),
         layers_(options.dcn_num_layers),
         products_(options.products) {}
@@ -75,12 +70,7 @@ class DcnInteraction final : public Interaction {
   void Forward(std::span<const float* const> vectors, size_t samples, float* z) override {
     CHECK_EQ(vectors.size(), widths_.size());
     x0_.resize(samples * width_);
-    float* stacked = x0_.data();
-    for (size_t s = 0; s < samples; ++s) {
-      for (size_t i = 0; i < widths_.size(); ++i) {
-        stacked = std::copy_n(vectors[i] + s * widths_[i], widths_[i], stacked);
-      }
-    }
+    Stack(vectors, widths_, samples, x0_.data());
     const float* x = x0_.data();
     for (Layer& layer : layers_) {
       layer.low_rank.resize(samples * rank_);
@@ -110,16 +100,10 @@ class DcnInteraction final : public Interaction {
                     dx0_.data());
       layer.out_of_rank->Backward(layer.scale.data(), dscale_.data(), dlow_rank_.data());
       layer.into_rank->Backward(layer.low_rank.data(), dlow_rank_.data(), from_low_rank_.data());
-      AddTo(from_low_rank_.data(), floats, dx_.data());
+      AddRow(from_low_rank_, dx_);
     }
-    AddTo(dx0_.data(), floats, dx_.data());
-    const float* stacked = dx_.data();
-    for (size_t s = 0; s < samples; ++s) {
-      for (size_t i = 0; i < widths_.size(); ++i) {
-        std::copy_n(stacked, widths_[i], gradients[i] + s * widths_[i]);
-        stacked += widths_[i];
-      }
-    }
+    AddRow(dx0_, dx_);
+    Unstack(dx_.data(), widths_, samples, gradients);
   }
 
  private:
@@ -140,8 +124,15 @@ class DcnInteraction final : public Interaction {
   std::vector<float> dx_, dx0_, dscale_, dlow_rank_, from_low_rank_;  // of Backward
 };
 
+double RelativeWorkOfDcn(const InteractionOptions& options) {
+  static const InteractionOptions kDefaults;
+  return double{options.dcn_num_layers} * options.dcn_low_rank_dim /
+         (double{kDefaults.dcn_num_layers} * kDefaults.dcn_low_rank_dim);
+}
+
 REGISTER_MEMBER(Interactions().Add<DcnInteraction>("dcn", InteractionDeclaration{
-                                                              .multiplies_matrices = true}));
+                                                              .multiplies_matrices = true,
+                                                              .relative_work = RelativeWorkOfDcn}));
 
 }  // namespace
 }  // namespace rowhouse

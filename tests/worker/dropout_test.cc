@@ -1,0 +1,102 @@
+// Dropout: its draws by an independent program, and its gradient.
+#include "worker/dense/dropout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/testing/testing.h"
+#include "worker/dense/dlrm_model.h"
+
+namespace rowhouse {
+namespace {
+
+// tests/vectors/dropout.py.
+TEST(Dropout, DrawsAreThoseOfTheFormula) {
+  for (const auto& c : LoadVectors("dropout.json").at("cases")) {
+    const auto samples = c["samples"].get<size_t>(), units = c["units"].get<size_t>();
+    std::vector<float> y(samples * units, 1.0f);
+    DropUnits({.key = DropoutKey(c["seed"].get<uint64_t>(), c["step"].get<uint64_t>()),
+               .first = c["first"].get<uint64_t>()},
+              c["layer"].get<size_t>(), c["p"].get<double>(), samples, units, y.data());
+    EXPECT_EQ(y, c["kept"].get<std::vector<float>>()) << c.dump();
+  }
+}
+
+TEST(Dropout, DropsTheShareThatIsAsked) {
+  constexpr size_t kSamples = 1000, kUnits = 256;
+  std::vector<float> y(kSamples * kUnits, 1.0f);
+  DropUnits({.key = DropoutKey(1, 2), .first = 0}, 0, 0.3, kSamples, kUnits, y.data());
+  const auto dropped = static_cast<double>(std::ranges::count(y, 0.0f));
+  const double deviation = std::sqrt(0.3 * 0.7 * kSamples * kUnits);
+  EXPECT_NEAR(dropped, 0.3 * kSamples * kUnits, 4 * deviation);
+}
+
+// Central differences of the loss under the same draws.
+TEST(Dropout, GradientsAreThoseOfTheThinnedNetwork) {
+  ModelSpec spec;
+  spec.bottom_mlp = {2, 6, 5, 3};
+  spec.top_mlp = {7, 6, 1};
+  spec.feature_widths = {3};
+  spec.loss = "bce";
+  spec.dropout_bot = 0.3;
+  spec.dropout_top = 0.4;
+  ASSERT_OK(spec.Validate());
+  DenseParameters parameters;
+  DlrmModel model(spec, &parameters);
+  parameters.Allocate();
+  uint64_t draw = 0;
+  for (float& value : parameters.values()) {
+    value = static_cast<float>((++draw * 7919) % 101) / 101.0f - 0.35f;
+  }
+  constexpr size_t kSamples = 9;
+  std::vector<float> dense(kSamples * 2), labels(kSamples);
+  std::vector<std::vector<float>> pooled = {std::vector<float>(kSamples * 3)}, gradients;
+  for (float& x : dense) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
+  for (float& x : pooled[0]) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
+  for (size_t s = 0; s < kSamples; ++s) labels[s] = static_cast<float>(s % 2);
+
+  model.DropUnitsBy(DropoutDraws{.key = DropoutKey(3, 4), .first = 11});
+  const auto loss = [&] {
+    model.Forward(dense, kSamples, pooled);
+    return model.LossSum(labels) / kSamples;
+  };
+  loss();
+  model.Backward(labels, kSamples, &gradients);
+  const std::vector<float> got(parameters.gradients().begin(), parameters.gradients().end());
+  const std::vector<float> got_pooled = gradients[0];
+  size_t nonzero = 0;
+  const auto expect = [&](float* at, float gradient) {
+    const float was = *at, h = 2e-3f;
+    *at = was + h;
+    const double above = loss();
+    *at = was - h;
+    const double below = loss();
+    *at = was;
+    EXPECT_NEAR(gradient, (above - below) / (2.0 * h), 2e-3);
+    nonzero += gradient != 0.0f ? 1 : 0;
+  };
+  for (size_t i = 0; i < got.size(); ++i) expect(&parameters.values()[i], got[i]);
+  for (size_t i = 0; i < got_pooled.size(); ++i) expect(&pooled[0][i], got_pooled[i]);
+  EXPECT_GT(nonzero, got.size() / 2);
+}
+
+TEST(Dropout, WithoutHiddenLayersIsRefused) {
+  ModelSpec spec;
+  spec.bottom_mlp = {2, 3};
+  spec.top_mlp = {1};
+  spec.feature_widths = {3};
+  EXPECT_OK(spec.Validate());
+  spec.dropout_top = 0.5;
+  EXPECT_THAT(spec.Validate().message(),
+              testing::HasSubstr("dropout_top=0.5 drops units of hidden"));
+  spec.dropout_top = 0.0;
+  spec.dropout_bot = 0.5;
+  EXPECT_THAT(spec.Validate().message(),
+              testing::HasSubstr("dropout_bot=0.5 drops units of hidden"));
+  spec.dropout_bot = 1.0;
+  EXPECT_THAT(spec.Validate().message(), testing::HasSubstr("must lie in [0, 1)"));
+}
+
+}  // namespace
+}  // namespace rowhouse
