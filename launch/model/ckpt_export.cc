@@ -132,7 +132,8 @@ Status Exporter::ListTables() {
             .loss_threshold = settings_.model.loss_threshold};
   std::vector<std::string> known;
   const auto add = [&](size_t number, const std::string& name, const std::string& file,
-                       uint64_t rows, uint32_t dim, const std::string& pooling) {
+                       uint64_t rows, uint32_t dim, const std::string& pooling,
+                       const std::string& wide_of) {
     known.push_back(name);
     if (!IsAsked(name)) return;
     numbers_.push_back(number);
@@ -141,17 +142,22 @@ Status Exporter::ListTables() {
                              .contents = {},
                              .rows = rows,
                              .columns = dim,
-                             .pooling = pooling});
+                             .pooling = pooling,
+                             .wide_of = wide_of});
   };
   if (options_.is_stored) {
     for (const TableSpec& table : manifest.tables) {
-      add(Raw(table.id), table.name, "table-" + table.name, table.rows, table.dim, "");
+      add(Raw(table.id), table.name, "table-" + table.name, table.rows, table.dim, "", "");
     }
   } else {
-    const std::vector<FeatureTable>& features = settings_.embedding.features;
-    for (size_t k = 0; k < features.size(); ++k) {
-      add(k, features[k].table.name, fmt::format("emb_l.{}.weight", k), features[k].table.rows,
-          features[k].out_width(), features[k].table.pooling);
+    const EmbeddingTables& tables = settings_.embedding;
+    for (size_t f = 0; f < tables.features.size(); ++f) {
+      const FeatureTable& feature = tables.features[f];
+      const size_t column = tables.ColumnOf(f);
+      const bool is_wide = f != column;
+      add(f, feature.table.name, fmt::format("{}.{}.weight", is_wide ? "wide_l" : "emb_l", column),
+          feature.table.rows, feature.out_width(), feature.table.pooling,
+          is_wide ? tables.features[column].table.name : "");
     }
   }
   return CheckNames(known);
@@ -213,12 +219,13 @@ Status Exporter::WriteLogical(size_t feature, MatrixFile* file) {
   std::vector<float> vectors;
   for (uint64_t first = 0; first < table.table.rows; first += kIdsAtOnce) {
     const uint64_t count = std::min(kIdsAtOnce, table.table.rows - first);
-    std::vector<Bags> bags(layer.features());
+    std::vector<Bags> bags(settings_.embedding.columns());
     for (Bags& of_feature : bags) of_feature.offsets.assign(count + 1, 0);
-    bags[feature].clear();
+    Bags& own = bags[settings_.embedding.ColumnOf(feature)];
+    own.clear();
     for (uint64_t i = 0; i < count; ++i) {
-      bags[feature].ids.push_back(first + i);
-      bags[feature].EndBag();
+      own.ids.push_back(first + i);
+      own.EndBag();
     }
     RETURN_IF_ERROR(layer.Prepare(bags));
     RETURN_IF_ERROR(model_.rows().Read(&layer.row_batches(), &layer.bag_batches()));

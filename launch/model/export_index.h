@@ -26,6 +26,8 @@ struct ExportIndex {
     uint64_t rows = 0;
     uint32_t columns = 0;
     std::string pooling = {};  // of logical tables; "": as stored, or dense
+    // Of a table of first-order weights: the table that has them, whose ids it takes. "": no such.
+    std::string wide_of = {};
     bool operator==(const Matrix&) const = default;
   };
 

@@ -160,7 +160,8 @@ Result<std::optional<size_t>> FindGroupColumn(const CommandLine& command_line,
   const std::string name = command_line.Value(kGroupByFlag);
   if (name.empty()) return std::optional<size_t>();
   std::vector<std::string> names;
-  for (const FeatureTable& feature : settings.embedding.features) {
+  const EmbeddingTables& tables = settings.embedding;
+  for (const FeatureTable& feature : std::span(tables.features).first(tables.columns())) {
     names.push_back(feature.table.name);
   }
   const auto found = std::ranges::find(names, name);

@@ -197,6 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
             "column_wise", {"--shards=3", "--strategy=column_wise"}, kWideDim, false, "adagrad"},
         PlanCase{"replicated", {"--strategy=replicated"}},
         PlanCase{"pooled_on_shards", {"--shards=2", "--pool_on=shards"}, 8, true},
+        PlanCase{"wide", {"--shards=2", "--wide"}},
         PlanCase{"bf16_rows", {"--shards=2", "--pull_precision=bf16", "--push_precision=bf16"}}),
     [](const auto& test) { return test.param.name; });
 
