@@ -99,6 +99,14 @@ Status WriteExportIndex(const std::string& directory, const ExportIndex& index) 
   if (index.row_bits != kFloatBits) json[kRowBits] = index.row_bits;
   json["tables"] = MatricesToJson(index.tables, kTableColumns);
   json["dense"] = MatricesToJson(index.dense, kDenseColumns);
+  for (const ExportIndex::Tokens& tokens : index.tokens) {
+    json["tokens"].push_back({{"table", tokens.table},
+                              {"file", tokens.file},
+                              {"bytes", tokens.contents.bytes},
+                              {"xxh3_128", tokens.contents.xxh3_128},
+                              {"tokens", tokens.tokens},
+                              {"type", tokens.type}});
+  }
   return WriteFileDurably(directory + kFileName, SealJson(JsonLines(json)));
 }
 
