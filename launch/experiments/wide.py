@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 """A wide part on clicks whose effects just add up: a logistic regression, and models without and with one.
 
-  launch/experiments/wide.py [--lines=20000,50000] [--seeds=123,124,125] [--out=DIR] [--FLAG=VALUE ...]
+  launch/experiments/wide.py [--lines=10000,20000,50000] [--seeds=123,124,125] [--out=DIR] [--FLAG=VALUE ...]
 
-Makes clicks by a logistic model over the ids of six columns and two numbers; the logit is a sum, so no model
-can be better than the best logistic regression. Prints the AUC on the last fifth of the lines: of the truth (the
+Makes clicks by a logistic model over the ids of 16 columns; the logit is a sum, so no model can be better than the
+best logistic regression. Prints the AUC on the last fifth of the lines: of the truth (the
 probabilities that the clicks were drawn by), of `rowhouse data baseline`, and of the config that `rowhouse data
 infer` writes, without and with `wide: true`, as means over the seeds of the model.
 Other flags go to rowhouse train as they are. DIR is runs/wide. Needs build/release/bin/rowhouse or rowhouse on
 the PATH. About a minute on 2 cores.
 """
 import argparse
-import bisect
-import itertools
 import json
 import math
 import pathlib
@@ -22,7 +20,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-COLUMNS = {"user": 4000, "item": 1500, "shop": 300, "city": 60, "device": 12, "hour": 24}
+ROWS = [2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, 800, 1200, 2000]  # of each column
 
 
 def rowhouse_binary():
@@ -34,20 +32,17 @@ def rowhouse_binary():
 def write_clicks(path, lines, seed):
     """Writes a CSV; returns each line's probability and click."""
     rng = random.Random(seed)
-    effects = {name: [rng.gauss(0, 0.6) for _ in range(rows)] for name, rows in COLUMNS.items()}
-    # Zipf's law with exponent 1.
-    sums = {name: list(itertools.accumulate(1 / (i + 1) for i in range(rows))) for name, rows in COLUMNS.items()}
+    effects = [[rng.gauss(0, 0.5) for _ in range(rows)] for rows in ROWS]
     drawn = []
     with open(path, "w") as out:
-        out.write(",".join([*COLUMNS, "age", "price", "click"]) + "\n")
+        out.write(",".join([*(f"c{k}" for k in range(len(ROWS))), "click"]) + "\n")
         for _ in range(lines):
-            ids = {name: bisect.bisect(sums[name], rng.random() * sums[name][-1]) for name in COLUMNS}
-            age, price = rng.randint(18, 80), rng.lognormvariate(1, 1)
-            logit = sum(effects[name][i] for name, i in ids.items()) - 1 - 0.01 * (age - 40) - 0.05 * price
-            p = 1 / (1 + math.exp(-logit))
+            # Small ids are frequent.
+            ids = [min(int(rows * rng.random() ** 2), rows - 1) for rows in ROWS]
+            p = 1 / (1 + math.exp(1 - sum(of_column[i] for of_column, i in zip(effects, ids))))
             click = int(rng.random() < p)
             drawn.append((p, click))
-            out.write(",".join([*(f"{name}{i}" for name, i in ids.items()), str(age), f"{price:.2f}", str(click)]) + "\n")
+            out.write(",".join([*(f"v{i}" for i in ids), str(click)]) + "\n")
     return drawn
 
 
@@ -60,7 +55,7 @@ def auc(drawn):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lines", default="20000,50000")
+    parser.add_argument("--lines", default="10000,20000,50000")
     parser.add_argument("--seeds", default="123,124,125")
     parser.add_argument("--out", default=str(ROOT / "runs/wide"), type=pathlib.Path)
     given, flags = parser.parse_known_args()
