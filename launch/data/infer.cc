@@ -154,8 +154,9 @@ std::string SchemaText(const Inferred& inferred) {
 
 std::string TablesText(const Inferred& inferred) {
   std::string text =
-      "# One table a categorical column. Rows: its tokens, and one for missing and one for rare "
-      "ones.\ntables:\n  list:\n";
+      "# One table a categorical column. Rows: its tokens, half as many again for tokens of later "
+      "files\n# (--load --grow_dictionaries), and one for missing and one for rare ones.\n"
+      "tables:\n  list:\n";
   for (const InferredColumn& column : inferred.columns) {
     if (column.use != Use::kCategorical) continue;
     const auto rows = static_cast<double>(column.categorical.rows);

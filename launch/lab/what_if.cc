@@ -61,11 +61,9 @@ Status ChangeKinds(const std::string& kind, Settings* settings, std::string* opt
     if (!text.empty()) texts.insert(text);
   }
   for (const std::string& text : texts) *options += (options->empty() ? "" : " or ") + text;
-  ASSIGN_OR_RETURN(settings->embedding, EmbeddingTables::Make(settings->tables));
-  settings->model.feature_widths.clear();
-  for (const FeatureTable& feature : settings->embedding.features) {
-    settings->model.feature_widths.push_back(feature.out_width());
-  }
+  ASSIGN_OR_RETURN(settings->embedding,
+                   EmbeddingTables::Make(settings->tables, settings->model.wide));
+  settings->model.feature_widths = settings->embedding.widths();
   return OkStatus();
 }
 

@@ -12,7 +12,10 @@
 #include "launch/model/ckpt.h"
 #include "launch/model/export_index.h"
 #include "launch/model/matrix_file.h"
+#include "launch/model/model_settings.h"
 #include "launch/model/scoring_model.h"
+#include "worker/data/mapping/token_key.h"
+#include "worker/data/mapping/vocabulary.h"
 
 namespace rowhouse {
 namespace {
@@ -21,6 +24,7 @@ namespace {
 constexpr uint64_t kIdsAtOnce = 16384;
 // Floats of a stored table read at a time.
 constexpr uint64_t kFloatsAtOnce = uint64_t{1} << 24;
+constexpr size_t kTextBytesAtOnce = size_t{1} << 20;
 // Small tables are read once, into so much memory.
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
 
@@ -81,6 +85,8 @@ class Exporter {
   Status CheckRoom() const;
   Status WriteTables();
   Status WriteDense();
+  // Of each logical table with a dictionary.
+  Status WriteTokens();
   Status WriteIndex() const { return WriteExportIndex(directory_, index_); }
 
   nlohmann::ordered_json Json() const;
@@ -96,6 +102,8 @@ class Exporter {
                const std::function<Status(MatrixFile* file)>& append);
   Status WriteLogical(size_t feature, MatrixFile* file);
   Status WriteStored(const TableSpec& table, MatrixFile* file);
+  Status WriteTokensOf(const Preprocessing& preprocessing, const ExportIndex::Matrix& table,
+                       size_t number);
 
   const Settings& settings_;
   const ExportOptions& options_;
@@ -132,7 +140,8 @@ Status Exporter::ListTables() {
             .loss_threshold = settings_.model.loss_threshold};
   std::vector<std::string> known;
   const auto add = [&](size_t number, const std::string& name, const std::string& file,
-                       uint64_t rows, uint32_t dim, const std::string& pooling) {
+                       uint64_t rows, uint32_t dim, const std::string& pooling,
+                       const std::string& wide_of) {
     known.push_back(name);
     if (!IsAsked(name)) return;
     numbers_.push_back(number);
@@ -141,17 +150,22 @@ Status Exporter::ListTables() {
                              .contents = {},
                              .rows = rows,
                              .columns = dim,
-                             .pooling = pooling});
+                             .pooling = pooling,
+                             .wide_of = wide_of});
   };
   if (options_.is_stored) {
     for (const TableSpec& table : manifest.tables) {
-      add(Raw(table.id), table.name, "table-" + table.name, table.rows, table.dim, "");
+      add(Raw(table.id), table.name, "table-" + table.name, table.rows, table.dim, "", "");
     }
   } else {
-    const std::vector<FeatureTable>& features = settings_.embedding.features;
-    for (size_t k = 0; k < features.size(); ++k) {
-      add(k, features[k].table.name, fmt::format("emb_l.{}.weight", k), features[k].table.rows,
-          features[k].out_width(), features[k].table.pooling);
+    const EmbeddingTables& tables = settings_.embedding;
+    for (size_t f = 0; f < tables.features.size(); ++f) {
+      const FeatureTable& feature = tables.features[f];
+      const size_t column = tables.ColumnOf(f);
+      const bool is_wide = f != column;
+      add(f, feature.table.name, fmt::format("{}.{}.weight", is_wide ? "wide_l" : "emb_l", column),
+          feature.table.rows, feature.out_width(), feature.table.pooling,
+          is_wide ? tables.features[column].table.name : "");
     }
   }
   return CheckNames(known);
@@ -213,12 +227,13 @@ Status Exporter::WriteLogical(size_t feature, MatrixFile* file) {
   std::vector<float> vectors;
   for (uint64_t first = 0; first < table.table.rows; first += kIdsAtOnce) {
     const uint64_t count = std::min(kIdsAtOnce, table.table.rows - first);
-    std::vector<Bags> bags(layer.features());
+    std::vector<Bags> bags(settings_.embedding.columns());
     for (Bags& of_feature : bags) of_feature.offsets.assign(count + 1, 0);
-    bags[feature].clear();
+    Bags& own = bags[settings_.embedding.ColumnOf(feature)];
+    own.clear();
     for (uint64_t i = 0; i < count; ++i) {
-      bags[feature].ids.push_back(first + i);
-      bags[feature].EndBag();
+      own.ids.push_back(first + i);
+      own.EndBag();
     }
     RETURN_IF_ERROR(layer.Prepare(bags));
     RETURN_IF_ERROR(model_.rows().Read(&layer.row_batches(), &layer.bag_batches()));
@@ -254,6 +269,61 @@ Status Exporter::WriteDense() {
     const bool is_vector = block.columns == 1 && block.name.ends_with(".bias");
     RETURN_IF_ERROR(Write(&matrix, is_vector, kFloatBits,
                           [&](MatrixFile* file) { return file->Append(dense.values(b)); }));
+  }
+  return OkStatus();
+}
+
+// The text of a key: vocabularies have no more of a string than its key.
+std::string TokenText(TokenType type, uint64_t key) {
+  if (type == TokenType::kInteger) return fmt::format("{}", static_cast<int64_t>(key));
+  return type == TokenType::kHex ? fmt::format("{:x}", key) : fmt::format("{:016x}", key);
+}
+
+Status Exporter::WriteTokensOf(const Preprocessing& preprocessing, const ExportIndex::Matrix& table,
+                               size_t number) {
+  const size_t column_number = ColumnOf(preprocessing, table.name);
+  if (column_number == preprocessing.schema().categorical.size()) return OkStatus();
+  const Vocabulary* vocabulary = preprocessing.vocabulary(column_number);
+  if (vocabulary == nullptr) return OkStatus();
+  const CategoricalColumn& column = preprocessing.schema().categorical[column_number];
+  std::vector<std::pair<uint64_t, uint64_t>> keys;  // row, key
+  RETURN_IF_ERROR(vocabulary->ForEach([&](uint64_t key, uint64_t of_key) {
+    const uint64_t row = KeptRows(column) + of_key;
+    if (row < table.rows) keys.emplace_back(row, key);
+    return OkStatus();
+  }));
+  std::ranges::sort(keys);
+  const TokenType type = TokenTypeOf(column.token).value();
+  ExportIndex::Tokens tokens{.table = table.name,
+                             .file = fmt::format("emb_l.{}.tokens.tsv", number),
+                             .contents = {},
+                             .tokens = keys.size(),
+                             .type = column.token};
+  const std::string path = directory_ + "/" + tokens.file;
+  ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Make(path));
+  std::string text;
+  for (const auto& [row, key] : keys) {
+    text += fmt::format("{}\t{}\n", row, TokenText(type, key));
+    if (text.size() < kTextBytesAtOnce) continue;
+    RETURN_IF_ERROR(file->Append(text));
+    text.clear();
+  }
+  RETURN_IF_ERROR(file->Append(text));
+  RETURN_IF_ERROR(file->Commit());
+  ASSIGN_OR_RETURN(tokens.contents, DigestFile(path));
+  index_.tokens.push_back(std::move(tokens));
+  return OkStatus();
+}
+
+Status Exporter::WriteTokens() {
+  if (options_.is_stored) return OkStatus();
+  ASSIGN_OR_RETURN(const auto preprocessing,
+                   OpenPreprocessing(settings_.output.model_dir, model_.manifest()));
+  if (preprocessing == nullptr) return OkStatus();
+  for (size_t i = 0; i < index_.tables.size(); ++i) {
+    if (numbers_[i] >= settings_.embedding.columns()) continue;  // ids of first-order weights
+    RETURN_IF_ERROR(WriteTokensOf(*preprocessing, index_.tables[i], numbers_[i])
+                        .Annotate(fmt::format("tokens of table \"{}\"", index_.tables[i].name)));
   }
   return OkStatus();
 }
@@ -294,6 +364,7 @@ Status ExportModel(const Settings& settings, const ExportOptions& options,
   RETURN_IF_ERROR(exporter.CheckRoom());
   RETURN_IF_ERROR(exporter.WriteTables());
   RETURN_IF_ERROR(exporter.WriteDense());
+  RETURN_IF_ERROR(exporter.WriteTokens());
   RETURN_IF_ERROR(exporter.WriteIndex());
   RETURN_IF_ERROR(directory.Rename());
   *json = exporter.Json();

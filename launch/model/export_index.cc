@@ -33,6 +33,7 @@ ordered_json MatricesToJson(const std::vector<ExportIndex::Matrix>& matrices, co
                     {"rows", matrix.rows},
                     {columns, matrix.columns}});
     if (!matrix.pooling.empty()) list.back()["pooling"] = matrix.pooling;
+    if (!matrix.wide_of.empty()) list.back()["wide_of"] = matrix.wide_of;
   }
   return list;
 }
@@ -51,6 +52,7 @@ Result<std::vector<ExportIndex::Matrix>> ParseMatrices(const nlohmann::json& lis
     ASSIGN_OR_RETURN(const uint64_t number, ReadJsonNumber(one.at(columns), columns, UINT32_MAX));
     matrix.columns = static_cast<uint32_t>(number);
     matrix.pooling = one.value("pooling", "");
+    matrix.wide_of = one.value("wide_of", "");
   }
   return matrices;
 }
@@ -97,6 +99,14 @@ Status WriteExportIndex(const std::string& directory, const ExportIndex& index) 
   if (index.row_bits != kFloatBits) json[kRowBits] = index.row_bits;
   json["tables"] = MatricesToJson(index.tables, kTableColumns);
   json["dense"] = MatricesToJson(index.dense, kDenseColumns);
+  for (const ExportIndex::Tokens& tokens : index.tokens) {
+    json["tokens"].push_back({{"table", tokens.table},
+                              {"file", tokens.file},
+                              {"bytes", tokens.contents.bytes},
+                              {"xxh3_128", tokens.contents.xxh3_128},
+                              {"tokens", tokens.tokens},
+                              {"type", tokens.type}});
+  }
   return WriteFileDurably(directory + kFileName, SealJson(JsonLines(json)));
 }
 

@@ -26,7 +26,18 @@ struct ExportIndex {
     uint64_t rows = 0;
     uint32_t columns = 0;
     std::string pooling = {};  // of logical tables; "": as stored, or dense
+    // Of a table of first-order weights: the table that has them, whose ids it takes. "": no such.
+    std::string wide_of = {};
     bool operator==(const Matrix&) const = default;
+  };
+
+  // Which token is which row of a table with a dictionary: lines of a row, a tab and the token.
+  struct Tokens {
+    std::string table;
+    std::string file;
+    FileDigest contents;
+    uint64_t tokens = 0;
+    std::string type;  // CategoricalColumn::token: a string is there as its XXH3-64, in hex
   };
 
   std::string model_id;
@@ -40,6 +51,7 @@ struct ExportIndex {
   uint32_t row_bits = kFloatBits;
   std::vector<Matrix> tables;
   std::vector<Matrix> dense;
+  std::vector<Tokens> tokens = {};  // for other programs: ReadExportIndex leaves them out
   // Of the model, for programs that compute with the export.
   std::string interaction;
   bool interaction_itself = false;

@@ -242,7 +242,8 @@ std::optional<AccessCounts> GeneratedAccesses(const Settings& settings) {
   const EmbeddingTables& tables = settings.embedding;
   std::vector<OfTable> of_table(tables.physical.size());
   for (size_t f = 0; f < tables.features.size(); ++f) {
-    std::vector<uint64_t> hot = DeclarationOfDataset(source).hottest_ids(settings.data, f, kHotIds);
+    std::vector<uint64_t> hot =
+        DeclarationOfDataset(source).hottest_ids(settings.data, tables.ColumnOf(f), kHotIds);
     if (hot.empty()) return std::nullopt;
     AddedFeature(tables.features[f], kLookups * step.bag_lengths[f], step.zipf_exponent,
                  std::move(hot))

@@ -24,9 +24,9 @@ Status OfAnotherConfig(const TraceReader& trace, const std::string& what) {
 
 Status CheckRecorded(const TraceReader& trace, const EmbeddingTables& model) {
   const std::vector<TraceTable>& tables = trace.tables();
-  if (tables.size() != model.features.size()) {
+  if (tables.size() != model.columns()) {
     return OfAnotherConfig(
-        trace, fmt::format("it has {} tables, the model {}", tables.size(), model.features.size()));
+        trace, fmt::format("it has {} tables, the model {}", tables.size(), model.columns()));
   }
   for (size_t t = 0; t < tables.size(); ++t) {
     const LogicalTable& own = model.features[t].table;
@@ -40,16 +40,16 @@ Status CheckRecorded(const TraceReader& trace, const EmbeddingTables& model) {
 
 Result<size_t> FeatureNamed(const TraceReader& trace, const std::string& name,
                             const EmbeddingTables& model) {
-  for (size_t k = 0; k < model.features.size(); ++k) {
+  for (size_t k = 0; k < model.columns(); ++k) {
     if (model.features[k].table.name == name) return k;
   }
-  for (size_t k = 0; k < model.features.size(); ++k) {
+  for (size_t k = 0; k < model.columns(); ++k) {
     if (std::to_string(k) == name) return k;
   }
   return OfAnotherConfig(
       trace, fmt::format("its table \"{}\" is no table of the model, nor the number of one, 0 to "
                          "{}",
-                         name, model.features.size() - 1));
+                         name, model.columns() - 1));
 }
 
 // Which feature of the model each table of the trace is: those of a recorded trace are the model's,
@@ -63,7 +63,7 @@ Result<std::vector<size_t>> FeaturesOfTrace(const TraceReader& trace,
   if (form == "recorded") RETURN_IF_ERROR(CheckRecorded(trace, model));
   for (size_t t = 0; t < tables.size(); ++t) features[t] = t;
   if (form != "text") return features;
-  std::vector<bool> is_taken(model.features.size());
+  std::vector<bool> is_taken(model.columns());
   for (size_t t = 0; t < tables.size(); ++t) {
     ASSIGN_OR_RETURN(features[t], FeatureNamed(trace, tables[t].name, model));
     if (is_taken[features[t]]) {
@@ -175,6 +175,10 @@ Result<std::vector<double>> SampledShares(const TraceReader& trace,
     }
     for (const TableId part : feature.parts) shares[Raw(part)] = sampled;
     if (feature.weights) shares[Raw(*feature.weights)] = sampled;
+    if (!model.has_wide) continue;
+    for (const TableId part : model.features[model.columns() + features[t]].parts) {
+      shares[Raw(part)] = sampled;
+    }
   }
   return shares;
 }
@@ -189,6 +193,10 @@ void CountExactly(const TraceReader& trace, const std::vector<size_t>& features,
     // A step may have been read of which not all samples were taken.
     const double of_feature = trace.figures()[t].mean_bag() * static_cast<double>(summary->samples);
     for (const TableId part : feature.parts) lookups[Raw(part)] += of_feature;
+    if (!model.has_wide) continue;
+    for (const TableId part : model.features[model.columns() + features[t]].parts) {
+      lookups[Raw(part)] += of_feature;
+    }
   }
   for (size_t t = 0; t < lookups.size(); ++t) {
     TracedTable& table = summary->tables[t];
@@ -217,7 +225,7 @@ Result<TraceSummary> Summarise(TraceReader& trace, const EmbeddingTables& model,
   TraceSummary summary{.form = trace.form(), .step_samples = SamplesOfStep(trace, options)};
   // Steps as they were recorded: the last one of an epoch has fewer samples.
   const bool as_recorded = summary.step_samples == trace.step_samples() && options.max_samples == 0;
-  TraceBatches batches(trace, features, model.features.size());
+  TraceBatches batches(trace, features, model.columns());
   DenseParameters dense;  // never allocated: nothing is projected
   EmbeddingLayer layer(model, &dense);
   for (;;) {
@@ -234,8 +242,8 @@ Result<TraceSummary> Summarise(TraceReader& trace, const EmbeddingTables& model,
     summary.samples += read;
     ++summary.steps;
   }
-  summary.features.resize(model.features.size());
-  for (size_t k = 0; k < model.features.size(); ++k) {
+  summary.features.resize(model.columns());
+  for (size_t k = 0; k < model.columns(); ++k) {
     summary.features[k].name = model.features[k].table.name;
     summary.features[k].bags.bags = summary.features[k].bags.empty_bags = summary.samples;
   }

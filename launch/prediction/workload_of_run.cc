@@ -42,7 +42,8 @@ class Pieces {
     feature_.kind->Assign(sample_, groups_);
     if (exponent <= 0 || feature_.groups.size() < 2) return;
     const std::vector<uint64_t> hot =
-        DeclarationOfDataset(settings.data_source()).hottest_ids(settings.data, f, kHottest);
+        DeclarationOfDataset(settings.data_source())
+            .hottest_ids(settings.data, settings.embedding.ColumnOf(f), kHottest);
     groups_of_hot_.resize(hot.size());
     feature_.kind->Assign(hot, groups_of_hot_);
     const double first = all_.groups()[0].probability;
@@ -372,9 +373,10 @@ Result<Workload> TracedWorkload(const Settings& settings, uint32_t workers,
                                 const TraceSummary& summary) {
   ASSIGN_OR_RETURN(Workload workload, WorkloadOf(settings, workers, &summary.accesses));
   CHECK_EQ(summary.tables.size(), workload.tables.physical.size());
-  CHECK_EQ(summary.features.size(), workload.step.bag_lengths.size());
-  for (size_t k = 0; k < summary.features.size(); ++k) {
-    workload.step.bag_lengths[k] = summary.features[k].bags.mean_bag();
+  CHECK_EQ(summary.features.size(), workload.tables.columns());
+  for (size_t f = 0; f < workload.step.bag_lengths.size(); ++f) {
+    const TracedFeature& feature = summary.features[workload.tables.ColumnOf(f)];
+    workload.step.bag_lengths[f] = feature.bags.mean_bag();
   }
   const auto samples = static_cast<double>(std::max<uint64_t>(1, summary.samples));
   workload.lru_miss_ratio.clear();

@@ -21,7 +21,8 @@ IdRecording::IdRecording(const Settings& settings, uint32_t worker, uint32_t wor
               .mini_batch_size = settings.data.mini_batch_size * settings.training.accumulation,
               .worker = worker,
               .workers = workers} {
-  for (const FeatureTable& feature : settings.embedding.features) {
+  const EmbeddingTables& tables = settings.embedding;
+  for (const FeatureTable& feature : std::span(tables.features).first(tables.columns())) {
     header_.tables.push_back(
         {.name = feature.table.name,
          .rows = feature.table.bad_ids == "error" ? feature.table.rows : 0,

@@ -15,18 +15,23 @@
 #include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/command_line/verb_flags.h"
+#include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/process_end.h"
 #include "launch/model/ckpt.h"
 #include "launch/model/model_settings.h"
 #include "launch/run/progress.h"
+#include "launch/score/importance.h"
 #include "launch/score/scoring.h"
-#include "worker/data/score_quality.h"
+#include "worker/data/mapping/preprocessing.h"
+#include "worker/data/score_tally.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr size_t kCalibrationParts = 10;
+constexpr size_t kCurveParts = 100;  // of each rate; the curve has twice as many points at most
 
 // Model, samples and how to score them, as the flags say.
 struct Job {
@@ -159,10 +164,7 @@ Result<std::optional<size_t>> FindGroupColumn(const CommandLine& command_line,
                                               const Settings& settings) {
   const std::string name = command_line.Value(kGroupByFlag);
   if (name.empty()) return std::optional<size_t>();
-  std::vector<std::string> names;
-  for (const FeatureTable& feature : settings.embedding.features) {
-    names.push_back(feature.table.name);
-  }
+  const std::vector<std::string>& names = settings.data.table_names;
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
     return UsageError("--group_by={}: the model has no such column {}", name,
@@ -181,6 +183,18 @@ void AddGroups(const Batch& batch, size_t column, std::span<const float> scores,
   }
 }
 
+// Of the dense columns, which data without a schema do not name, then of the categorical ones.
+std::vector<std::string> ColumnNames(const Settings& settings) {
+  std::vector<std::string> names;
+  if (settings.data.preprocessing != nullptr) {
+    names = DenseInputs(settings.data.preprocessing->schema());
+  }
+  const size_t dense = settings.model.bottom_mlp.front();
+  for (size_t i = names.size(); i < dense; ++i) names.push_back(fmt::format("dense {}", i));
+  names.insert(names.end(), settings.data.table_names.begin(), settings.data.table_names.end());
+  return names;
+}
+
 struct Measured {
   ScoringSummary summary;
   Metrics metrics;
@@ -188,6 +202,9 @@ struct Measured {
   std::vector<CalibrationBin> by_score;
   std::string group_by;  // "": no groups
   GroupedAuc::Result grouped = {};
+  double auc_error = 0.0;
+  std::vector<CurvePoint> curve;
+  std::optional<Importance> importance;
   uint64_t rows_bytes = 0;  // in memory or mapped
 
   double normalised_entropy() const { return NormalisedEntropy(metrics.logloss, mean_label); }
@@ -203,15 +220,37 @@ std::string GroupedText(const Measured& m) {
                      Counted(m.grouped.groups_left_out, "group"));
 }
 
+// "AUC within 0.000012: ..." where samples were counted in bins, or "".
+std::string ErrorText(const Measured& m) {
+  if (!(m.auc_error > 0.0)) return "";
+  return fmt::format("AUC within {:.6f}: more than {} are counted by score\n", m.auc_error,
+                     Counted(ScoreTally::kExactSamples, "sample"));
+}
+
+// AUC lost by each column, or "".
+std::string ImportanceText(const Measured& m) {
+  if (!m.importance) return "";
+  FigureTable table{
+      .columns = {{"", "column"}, {"", "is"}, {"", "AUC lost without it", FixedText<6>}}};
+  for (const ColumnImportance& column : m.importance->columns) {
+    table.rows.push_back({column.name, column.is_dense ? "number" : "tokens", column.auc_lost});
+  }
+  return fmt::format("importance, of {} of AUC {:.6f}:\n{}",
+                     Counted(m.importance->samples, "sample"), m.importance->auc,
+                     TableAsText(table));
+}
+
 std::string TextOf(const Measured& m) {
   return fmt::format(
       "AUC {:.6f} logloss {:.6f} accuracy {:.6f} normalised entropy {:.6f}\n"
       "{}"
       "calibration {:.6f}: mean score {:.6f}, mean label {:.6f}\n"
-      "{}, {}, {} of rows\n",
+      "{}, {}, {} of rows\n"
+      "{}{}",
       m.metrics.roc_auc, m.metrics.logloss, m.metrics.accuracy, m.normalised_entropy(),
       GroupedText(m), m.calibration(), m.mean_score, m.mean_label,
-      Counted(m.summary.samples, "sample"), RateText(m.summary), Megabytes(m.rows_bytes));
+      Counted(m.summary.samples, "sample"), RateText(m.summary), Megabytes(m.rows_bytes),
+      ErrorText(m), ImportanceText(m));
 }
 
 std::string JsonOf(const Measured& m, const Manifest& model) {
@@ -220,6 +259,7 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
                                  {"samples", m.summary.samples},
                                  {"bad_lines", m.summary.bad_lines},
                                  {"auc", m.metrics.roc_auc},
+                                 {"auc_error", m.auc_error},
                                  {"logloss", m.metrics.logloss},
                                  {"accuracy", m.metrics.accuracy},
                                  {"precision", m.metrics.precision},
@@ -235,6 +275,21 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
   for (const CalibrationBin& bin : m.by_score) {
     json["by_score"].push_back(
         {{"samples", bin.samples}, {"mean_score", bin.mean_score}, {"mean_label", bin.mean_label}});
+  }
+  for (const CurvePoint& point : m.curve) {
+    json["curve"].push_back({{"threshold", point.threshold},
+                             {"true_positive_rate", point.true_positive_rate},
+                             {"false_positive_rate", point.false_positive_rate},
+                             {"precision", point.precision}});
+  }
+  if (m.importance) {
+    nlohmann::ordered_json& importance = json["importance"];
+    importance = {{"samples", m.importance->samples}, {"auc", m.importance->auc}};
+    for (const ColumnImportance& column : m.importance->columns) {
+      importance["columns"].push_back({{"name", column.name},
+                                       {"kind", column.is_dense ? "dense" : "categorical"},
+                                       {"auc_lost", column.auc_lost}});
+    }
   }
   if (!m.group_by.empty()) {
     json["by_group"] = {{"by", m.group_by},
@@ -275,8 +330,10 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(Job job, MakeJob(command_line, settings));
   ASSIGN_OR_RETURN(const std::optional<size_t> group_column,
                    FindGroupColumn(command_line, *job.settings));
+  const bool asks_importance = command_line.Value(kImportanceFlag) == "true";
   GroupedAuc grouped;
-  std::vector<float> labels, all_scores;
+  ScoreTally tally;
+  FirstSamples first;
   OnlyScore only;
   Result<ScoringSummary> scored =
       ScoreSamples(*job.model, *job.samples, job.options,
@@ -287,21 +344,31 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
                            "predict writes scores");
                      }
                      only.Add(scores);
-                     all_scores.insert(all_scores.end(), scores.begin(), scores.end());
-                     labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+                     tally.Add(batch.labels, scores);
+                     if (asks_importance) first.Add(batch);
                      if (group_column) AddGroups(batch, *group_column, scores, &grouped);
                      return OkStatus();
                    });
   if (!scored.ok()) return Explain(scored.status());
-  if (all_scores.empty()) return UsageError("the data have no samples");
+  if (tally.samples() == 0) return UsageError("the data have no samples");
   TellBadLines(scored.value());
+  std::optional<Importance> importance;
+  if (asks_importance) {
+    Result<Importance> lost =
+        MeasureImportance(*job.model, first.batch(), ColumnNames(*job.settings), job.options);
+    if (!lost.ok()) return Explain(lost.status());
+    importance = std::move(lost).value();
+  }
   const Measured measured = {.summary = scored.value(),
-                             .metrics = ComputeMetrics(labels, all_scores),
-                             .mean_score = MeanOf(all_scores),
-                             .mean_label = MeanOf(labels),
-                             .by_score = CalibrationByScore(labels, all_scores, /*bins=*/10),
+                             .metrics = tally.metrics(),
+                             .mean_score = tally.mean_score(),
+                             .mean_label = tally.mean_label(),
+                             .by_score = tally.CalibrationByScore(kCalibrationParts),
                              .group_by = command_line.Value(kGroupByFlag),
                              .grouped = grouped.Of(),
+                             .auc_error = tally.auc_error(),
+                             .curve = tally.Curve(kCurveParts),
+                             .importance = std::move(importance),
                              .rows_bytes = job.model->rows().bytes()};
   fmt::print(stderr, "{}", only.Warning());
   return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(measured, job.model->manifest()),

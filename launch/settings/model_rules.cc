@@ -44,7 +44,8 @@ Status CheckWidths(const Settings& s) {
   const bool takes_any = Interactions().DeclarationOf(s.model.interaction).takes_any_widths;
   if (takes_any || s.model.bottom_mlp.empty()) return OkStatus();
   const uint32_t wanted = s.model.bottom_mlp.back();
-  for (const FeatureTable& feature : s.embedding.features) {
+  const std::span features = std::span(s.embedding.features).first(s.embedding.columns());
+  for (const FeatureTable& feature : features) {
     if (feature.out_width() == wanted) continue;
     const LogicalTable& table = feature.table;
     return UsageError(
@@ -52,7 +53,7 @@ Status CheckWidths(const Settings& s) {
         "{}: "
         "interaction {} needs them equal; {}",
         table.name, table.kind, table.dim, feature.out_width(), wanted, s.model.interaction,
-        std::ranges::any_of(s.embedding.features, IsWidened)
+        std::ranges::any_of(features, IsWidened)
             ? "concat widens vectors, so that every table must be wide or compressed alike, and "
               "arch_mlp_bot end in that width"
             : "change arch_sparse_feature_size, the table's dim or the last of arch_mlp_bot");

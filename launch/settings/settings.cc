@@ -62,13 +62,10 @@ void Settings::Complete() {
   FitSchemaToTables(this);
   AssignDraws(this);
   SetRateFactors(this);
-  Result<EmbeddingTables> made = EmbeddingTables::Make(tables);
+  Result<EmbeddingTables> made = EmbeddingTables::Make(tables, model.wide);
   embedding_status_ = made.status();
   embedding = made.ok() ? std::move(made).value() : EmbeddingTables();
-  model.feature_widths.clear();
-  for (const FeatureTable& feature : embedding.features) {
-    model.feature_widths.push_back(feature.out_width());
-  }
+  model.feature_widths = embedding.widths();
 }
 
 Status Settings::Validate(bool reads_data) const {

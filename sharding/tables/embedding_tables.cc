@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sharding/rows/initialiser.h"
+#include "sharding/tables/wide_table.h"
 
 namespace rowhouse {
 namespace {
@@ -36,11 +37,17 @@ std::string NamesOf(const KindLayout& layout) {
 
 class Resolver {
  public:
-  explicit Resolver(const std::vector<LogicalTable>& tables) : tables_(tables) {}
+  Resolver(const std::vector<LogicalTable>& tables, bool has_wide) : tables_(tables) {
+    result_.has_wide = has_wide;
+  }
 
   Result<EmbeddingTables> Resolve() {
     for (const LogicalTable& table : tables_) {
       RETURN_IF_ERROR(Add(table));
+    }
+    for (size_t k = 0; result_.has_wide && k < tables_.size(); ++k) {
+      const LogicalTable wide = WideTableOf(tables_[k]);
+      RETURN_IF_ERROR(Add(wide, WideKindOf(result_.features[k].kind, wide)));
     }
     RETURN_IF_ERROR(ValidateTables(result_.physical));
     return std::move(result_);
@@ -50,11 +57,15 @@ class Resolver {
   Status Add(const LogicalTable& table) {
     RETURN_IF_ERROR(table.Validate());
     RETURN_IF_ERROR(CheckInitialiserOptions(table));
+    ASSIGN_OR_RETURN(std::unique_ptr<TableKind> kind,
+                     TableKinds().Make(table.kind, {.table = table, .model = tables_}));
+    return Add(table, std::move(kind));
+  }
+
+  Status Add(const LogicalTable& table, std::shared_ptr<const TableKind> kind) {
     if (!names_.insert(table.name).second) {
       return UsageError("table \"{}\" is named twice", table.name);
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<TableKind> kind,
-                     TableKinds().Make(table.kind, {.table = table, .model = tables_}));
     FeatureTable feature{
         .table = table, .kind = std::move(kind), .parts = {}, .groups = {}, .weights = {}};
     const KindLayout& layout = feature.kind->layout();
@@ -160,8 +171,15 @@ class Resolver {
 
 }  // namespace
 
-Result<EmbeddingTables> EmbeddingTables::Make(const std::vector<LogicalTable>& tables) {
-  return Resolver(tables).Resolve();
+Result<EmbeddingTables> EmbeddingTables::Make(const std::vector<LogicalTable>& tables,
+                                              bool has_wide) {
+  return Resolver(tables, has_wide).Resolve();
+}
+
+std::vector<uint32_t> EmbeddingTables::widths() const {
+  std::vector<uint32_t> widths;
+  for (size_t k = 0; k < columns(); ++k) widths.push_back(features[k].out_width());
+  return widths;
 }
 
 }  // namespace rowhouse

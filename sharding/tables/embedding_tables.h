@@ -13,7 +13,7 @@
 
 namespace rowhouse {
 
-// One logical table; feature k of the data looks its ids up in features[k].
+// One logical table, in which a feature of the data looks its ids up.
 struct FeatureTable {
   LogicalTable table;
   std::shared_ptr<const TableKind> kind;
@@ -25,7 +25,11 @@ struct FeatureTable {
 };
 
 struct EmbeddingTables {
+  // Feature k of the data looks its ids up in features[k]; and, if there is a wide part, in
+  // features[columns() + k], which has the first-order weights of features[k]
+  // (sharding/tables/wide_table.h).
   std::vector<FeatureTable> features;
+  bool has_wide = false;
   std::vector<TableSpec> physical;  // ids 0, 1, ...: in order of their features
   std::vector<bool> on_workers;     // of each physical table: its kind asks for it
   std::vector<bool> is_frozen;      // of each physical table
@@ -36,8 +40,17 @@ struct EmbeddingTables {
 
   // kUsage, naming the table, if a table is invalid or its kind refuses it, if it pools the max of
   // several groups, or if two features share a physical table or a projection and differ in its
-  // shape, optimizer, initial values, precision, norms or freezing.
-  static Result<EmbeddingTables> Make(const std::vector<LogicalTable>& tables);
+  // shape, optimizer, initial values, precision, norms or freezing. `has_wide`: a wide part is
+  // added.
+  static Result<EmbeddingTables> Make(const std::vector<LogicalTable>& tables,
+                                      bool has_wide = false);
+
+  // Features of the data.
+  size_t columns() const { return has_wide ? features.size() / 2 : features.size(); }
+  // The feature of the data whose ids features[f] looks up.
+  size_t ColumnOf(size_t f) const { return f % columns(); }
+  // Floats of the vectors that interact: of the first columns() features.
+  std::vector<uint32_t> widths() const;
 };
 
 }  // namespace rowhouse

@@ -81,9 +81,9 @@ TEST_F(Infer, EachColumnHasItsUse) {
   EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("age", "price"));
   EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre("user", "genres"));
   EXPECT_THAT(NamesOf(found, Use::kIgnored), ElementsAre("seen", "note", "one"));
-  EXPECT_EQ(Categorical(found, "user").rows, 301u);  // And one for rare ones.
+  EXPECT_EQ(Categorical(found, "user").rows, 451u);  // Half again to grow, one for rare ones.
   EXPECT_EQ(Categorical(found, "genres").separator, "|");
-  EXPECT_EQ(Categorical(found, "genres").rows, 5u);
+  EXPECT_EQ(Categorical(found, "genres").rows, 7u);
   EXPECT_EQ(found.columns[2].dense.transform, "standardise");
   EXPECT_GT(found.columns[2].dense.missing, 0.0f);
   EXPECT_TRUE(look_.size.is_whole);
@@ -196,7 +196,7 @@ TEST_F(Infer, WeightsOfTokensAndSamples) {
   }));
   EXPECT_EQ(Categorical(found, "words").separator, ",");
   EXPECT_EQ(Categorical(found, "words").weight_separator, ":");
-  EXPECT_EQ(Categorical(found, "words").rows, 7u);
+  EXPECT_EQ(Categorical(found, "words").rows, 10u);
   EXPECT_EQ(found.schema.weight, "weight");
 }
 
@@ -228,7 +228,7 @@ TEST_F(Infer, TheConfigIsReadBackAndFits) {
     Schema schema = found.schema;
     return schema;
   }());
-  EXPECT_EQ(settings.tables[0].rows, 401u);
+  EXPECT_EQ(settings.tables[0].rows, 601u);
   EXPECT_THAT(config, HasSubstr("# 400 distinct in 3,000 lines"));
 }
 

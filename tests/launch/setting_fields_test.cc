@@ -18,6 +18,7 @@ const std::map<std::string, std::string> kOthers = {
     {"arch_mlp_top", "5-1"},
     {"arch_interaction_op", "cat"},
     {"arch_interaction_itself", "true"},
+    {"wide", "true"},
     {"dcn_num_layers", "2"},
     {"dcn_low_rank_dim", "16"},
     {"gdcn_num_layers", "4"},

@@ -108,14 +108,18 @@ std::string DenseBytes(const std::string& model) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(KindsLoaded, PartsAreTheRunThatNeverStopped) {
+class KindsLoaded : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Wide, KindsLoaded, testing::Bool());
+
+TEST_P(KindsLoaded, PartsAreTheRunThatNeverStopped) {
   const TempDir dir;
   const std::string config = WriteAllKindsYaml(dir / "all_kinds.yaml", "each", 0);
   const auto train = [&](const std::string& model, const std::string& rows, uint32_t ps,
                          uint32_t shards, std::vector<std::string> flags) {
-    flags.insert(flags.end(), {"--config=" + config, "--cache_ratio=0.05",
-                               fmt::format("--ps={}", ps), fmt::format("--shards={}", shards),
-                               "--model_dir=" + dir / model, "--row_dir=" + dir / rows});
+    flags.insert(flags.end(),
+                 {"--config=" + config, "--cache_ratio=0.05", fmt::format("--wide={}", GetParam()),
+                  fmt::format("--ps={}", ps), fmt::format("--shards={}", shards),
+                  "--model_dir=" + dir / model, "--row_dir=" + dir / rows});
     return Train({.ranks = ps + 2, .flags = std::move(flags)});
   };
   const TrainResult whole = train("whole", "whole_rows", 2, 2, {});

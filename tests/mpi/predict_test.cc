@@ -197,6 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
             "column_wise", {"--shards=3", "--strategy=column_wise"}, kWideDim, false, "adagrad"},
         PlanCase{"replicated", {"--strategy=replicated"}},
         PlanCase{"pooled_on_shards", {"--shards=2", "--pool_on=shards"}, 8, true},
+        PlanCase{"wide", {"--shards=2", "--wide"}},
         PlanCase{"bf16_rows", {"--shards=2", "--pull_precision=bf16", "--push_precision=bf16"}}),
     [](const auto& test) { return test.param.name; });
 
@@ -224,6 +225,35 @@ TEST_F(Predict, EvalSaysWhatTheScoresAreWorth) {
   EXPECT_NEAR(measured.at("calibration").get<double>(),
               measured.at("mean_score").get<double>() / measured.at("mean_label").get<double>(),
               1e-9);
+}
+
+TEST_F(Predict, ImportanceIsTheAucLostWithoutAColumn) {
+  const TrainResult trained = TrainSmall({"--data_size=8000", "--num_batches=200"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
+  const nlohmann::json measured = Eval({"--importance", "--threads=1"});
+  const nlohmann::json& importance = measured.at("importance");
+  EXPECT_EQ(importance.at("samples"), 700u);
+  EXPECT_NEAR(importance.at("auc").get<double>(), measured.at("auc").get<double>(), 1e-12);
+  std::set<std::string> names;
+  double before = 1.0;
+  for (const auto& column : importance.at("columns")) {
+    names.insert(column.at("name"));
+    EXPECT_LE(column.at("auc_lost").get<double>(), before) << "the most important one is first";
+    before = column.at("auc_lost");
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"dense 0", "dense 1", "dense 2", "dense 3", "dense 4",
+                                          "t0", "t1"}));
+  EXPECT_GT(importance.at("columns").front().at("auc_lost").get<double>(), 0.02);
+  EXPECT_EQ(Eval({"--importance", "--threads=3"}).at("importance"), importance);
+  EXPECT_FALSE(Eval().contains("importance"));
+  const ProcessResult told = Run({"eval", "--importance"});
+  EXPECT_THAT(told.out, ContainsRegex("\nimportance, of 700 samples of AUC 0\\.[0-9]+:\ncolumn +is "
+                                      "+AUC lost without it\n"));
+
+  EXPECT_EQ(measured.at("auc_error"), 0.0);
+  EXPECT_GT(measured.at("curve").size(), 50u);
+  EXPECT_LE(measured.at("curve").size(), 200u);
+  EXPECT_EQ(measured.at("curve").back().at("true_positive_rate"), 1.0);
 }
 
 // ---- Quantised rows -----------------------------------------------------------------------------

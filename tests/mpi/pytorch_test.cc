@@ -8,6 +8,7 @@
 #include "tests/testing/process.h"
 #include "worker/data/blocks/block.h"
 #include "worker/data/blocks/data_directory.h"
+#include "worker/data/mapping/token_key.h"
 #include "worker/data/traces/trace_reader.h"
 
 namespace rowhouse {
@@ -95,13 +96,15 @@ void CompareInt8(const TempDir& dir, const ProcessResult& scored) {
   EXPECT_LT(difference / 600, 1e-2);
 }
 
-TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
+void CompareWithTheProgramOfTheDocs(bool is_wide) {
   if (!HasTorch()) GTEST_SKIP() << "Debian's python3-torch and python3-numpy are not installed";
   const TempDir dir;
   ASSERT_NO_FATAL_FAILURE(WriteData(dir / "data"));
   std::ofstream(dir / "model.yaml")
       << "model: {arch_mlp_bot: [2, 16, 8], arch_mlp_top: [16, 1], arch_sparse_feature_size: 8,\n"
-         "        loss_function: bce}\n"
+         "        loss_function: bce"
+      << (is_wide ? ", wide: true" : "")
+      << "}\n"
          "training: {mini_batch_size: 20, learning_rate: 0.1, optimizer: adagrad, nepochs: 3}\n"
          "tables:\n  list:\n"
          "  - {name: plain, rows: 50, pooling: mean}\n"
@@ -136,6 +139,64 @@ TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
   }
   ASSERT_NO_FATAL_FAILURE(
       CompareInt8(dir, run({"predict", "--data=" + dir / "data", "--out=-", "--quantize_mlp=8"})));
+}
+
+TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
+  CompareWithTheProgramOfTheDocs(/*is_wide=*/false);
+}
+
+TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfAWideModel) {
+  CompareWithTheProgramOfTheDocs(/*is_wide=*/true);
+}
+
+// docs/predict.md's program for tokens, word for word; of texts their keys.
+TEST(Export, SaysWhichTokenIsWhichRow) {
+  if (RunCommand({.arguments = {kPytorchPython, "-c", "import numpy"}}).exit_code != 0) {
+    GTEST_SKIP() << "Debian's python3-numpy is not installed";
+  }
+  const TempDir dir;
+  std::ofstream clicks(dir / "clicks.csv");
+  clicks << "user,shop,price,click\n";
+  for (int i = 0; i < 400; ++i) {
+    clicks << fmt::format("{},shop {},{}.5,{}\n", 3 * (i % 50) - 60, i % 7, i % 9, i % 3 == 0);
+  }
+  clicks.close();
+  std::ofstream(dir / "my.yaml")
+      << "model: {arch_mlp_bot: [1, 4], arch_mlp_top: [4, 1], arch_sparse_feature_size: 4,\n"
+         "        loss_function: bce, wide: true}\n"
+         "training: {mini_batch_size: 20, optimizer: adagrad, learning_rate: 0.1}\n"
+         "schema:\n"
+         "  format: delimited\n"
+         "  label: {column: click}\n"
+         "  dense: [{name: price, transform: standardise}]\n"
+         "  categorical:\n"
+         "    - {name: user, token: integer, ids: dictionary, rare_row: true}\n"
+         "    - {name: shop, ids: dictionary}\n"
+         "tables: {list: [{name: user, rows: 60}, {name: shop, rows: 9}]}\n";
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), ROWHOUSE_BINARY);
+    arguments.push_back("--model_dir=" + dir / "model");
+    const ProcessResult result = RunCommand({.arguments = std::move(arguments)});
+    EXPECT_EQ(result.exit_code, 0) << result.Describe();
+    return result;
+  };
+  run({"train", "--config=" + dir / "my.yaml", "--data=" + dir / "clicks.csv"});
+  run({"ckpt", "export", "--out=" + dir / "export"});
+
+  std::ofstream(dir / "vector_of.py") << CodeOf("predict.md", "tokens");
+  const auto vector_of = [&](const std::string& token) {
+    return RunCommand(
+        {.arguments = {kPytorchPython, "-B", dir / "vector_of.py", dir / "export", "user", token}});
+  };
+  const ProcessResult found = vector_of("-57");  // the second user, behind the row of rare ones
+  EXPECT_EQ(found.exit_code, 0) << found.Describe();
+  EXPECT_THAT(found.out, testing::MatchesRegex("2( -?[0-9.e-]+){4}\n"));
+  EXPECT_NE(vector_of("1000").exit_code, 0);
+  // XXH3-64 of "shop 1", the second shop.
+  const std::string shops = PytorchTextOf(dir / "export/emb_l.1.tokens.tsv");
+  EXPECT_THAT(shops, testing::HasSubstr(
+                         fmt::format("\n1\t{:016x}\n", *TokenKey(TokenType::kString, "shop 1"))));
+  EXPECT_EQ(std::ranges::count(shops, '\n'), 7);
 }
 
 // What torch packs of the floats of an export is what a quantised export of them holds, and torch's

@@ -46,6 +46,47 @@ TEST(EmbeddingTables, PhysicalTablesFollowTheirFeatures) {
   EXPECT_EQ(tables.features[1].parts, (std::vector<TableId>{TableId{1}, TableId{2}}));
 }
 
+TEST(EmbeddingTables, AWidePartHasAWeightForEachRow) {
+  LogicalTable qr = EmbeddingTablesTable("b", 100), greatest = EmbeddingTablesTable("c", 7);
+  qr.kind = "qr";
+  qr.kind_options = {{"remainder", "workers"}};
+  qr.optimizer = "adagrad";
+  qr.initialiser = "normal";
+  greatest.pooling = "max";
+  greatest.precision = "bf16";
+  greatest.max_norm = 1.0;
+  greatest.norm_type = 1.0;
+  greatest.learning_rate = 0.5;
+  const std::vector<LogicalTable> given = {EmbeddingTablesTable("a", 10), qr, greatest};
+  const EmbeddingTables deep = EmbeddingTables::Make(given).value();
+  const EmbeddingTables tables = EmbeddingTables::Make(given, /*has_wide=*/true).value();
+  EXPECT_EQ(deep.columns(), 3u);
+  EXPECT_EQ(tables.columns(), 3u);
+  EXPECT_EQ(tables.widths(), deep.widths());
+  ASSERT_EQ(tables.features.size(), 6u);
+  ASSERT_EQ(tables.physical.size(), 8u);
+  for (size_t t = 0; t < 4; ++t) {
+    const TableSpec& rows = tables.physical[t];
+    const TableSpec& weights = tables.physical[4 + t];
+    EXPECT_EQ(rows, deep.physical[t]) << "ids and names of other tables stay";
+    EXPECT_EQ(weights.name, rows.name + ".wide");
+    EXPECT_EQ(weights.rows, rows.rows);
+    EXPECT_EQ(weights.dim, 1u);
+    EXPECT_EQ(weights.optimizer, rows.optimizer);
+    EXPECT_EQ(weights.initialiser, "constant");
+    EXPECT_EQ(weights.initialiser_options.value, 0.0);
+    EXPECT_EQ(weights.precision, "f32");
+    EXPECT_EQ(weights.max_norm, 0.0);
+    EXPECT_EQ(tables.on_workers[4 + t], tables.on_workers[t]);
+  }
+  EXPECT_EQ(tables.ColumnOf(5), 2u);
+  EXPECT_EQ(tables.features[5].table.pooling, "sum");
+  EXPECT_EQ(tables.features[5].table.learning_rate, 0.5);
+  EXPECT_THAT(
+      EmbeddingTables::Make({given[0], EmbeddingTablesTable("a.wide", 3)}, true).status().message(),
+      HasSubstr("table \"a.wide\" is named twice"));
+}
+
 TEST(EmbeddingTables, TablesOfOneNameAreOneIfTheyAgree) {
   LogicalTable a = EmbeddingTablesTable("a", 10), b = EmbeddingTablesTable("b", 10);
   a.kind_options = b.kind_options = {{"share", "both"}};

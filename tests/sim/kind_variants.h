@@ -91,7 +91,7 @@ inline DatasetOptions VariantData(const KindVariant& variant) {
 
 // `customise` is called with each of the two tables.
 inline SimTask TaskOf(const KindVariant& variant,
-                      const std::function<void(LogicalTable&)>& customise) {
+                      const std::function<void(LogicalTable&)>& customise, bool is_wide = false) {
   SimTask task{.data = VariantData(variant)};
   std::vector<LogicalTable> tables(2);
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -103,7 +103,8 @@ inline SimTask TaskOf(const KindVariant& variant,
     customise(tables[t]);
   }
   for (const auto& [name, value] : variant.of_second) tables[1].kind_options[name] = value;
-  task.tables = EmbeddingTables::Make(tables).value();
+  task.tables = EmbeddingTables::Make(tables, is_wide).value();
+  task.model.wide = is_wide;
   task.model.bottom_mlp = {3, task.tables.features[0].out_width()};
   task.model.top_mlp = {4, 1};
   task.model.loss = "bce";

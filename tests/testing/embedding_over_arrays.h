@@ -14,7 +14,8 @@ class EmbeddingOverArrays {
  public:
   // All rows and projections are zeros.
   explicit EmbeddingOverArrays(const std::vector<LogicalTable>& logical)
-      : embedding(EmbeddingTables::Make(logical).value(), &dense) {
+      : EmbeddingOverArrays(EmbeddingTables::Make(logical).value()) {}
+  explicit EmbeddingOverArrays(const EmbeddingTables& of_model) : embedding(of_model, &dense) {
     dense.Allocate();
     for (const TableSpec& table : embedding.tables().physical) {
       tables.emplace_back(table.rows * table.dim, 0.0f);

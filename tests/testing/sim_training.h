@@ -27,10 +27,7 @@ struct SimOutcome {
 
 inline ModelSpec ModelOf(const SimTask& task) {
   ModelSpec model = task.model;
-  model.feature_widths.clear();
-  for (const FeatureTable& feature : task.tables.features) {
-    model.feature_widths.push_back(feature.out_width());
-  }
+  model.feature_widths = task.tables.widths();
   return model;
 }
 

@@ -28,7 +28,7 @@ class Reference {
                dense.begin() + static_cast<ptrdiff_t>((s + 1) * in));
       for (size_t l = 1; l < spec_.bottom_mlp.size(); ++l) x = Layer(x, spec_.bottom_mlp[l], true);
       std::vector<Vector> t = {x};
-      for (size_t k = 0; k < pooled.size(); ++k) {
+      for (size_t k = 0; k < spec_.features(); ++k) {
         const auto* first = &pooled[k][s * spec_.feature_widths[k]];
         t.emplace_back(first, first + spec_.feature_widths[k]);
       }
@@ -39,7 +39,13 @@ class Reference {
       for (size_t l = 0; l < spec_.top_mlp.size(); ++l) {
         x = Layer(x, spec_.top_mlp[l], l + 1 < spec_.top_mlp.size());
       }
-      sum += Loss(1.0 / (1.0 + std::exp(-x[0])), labels[s]);
+      double logit = x[0];
+      if (spec_.wide) {  // their weights are the last parameters
+        const double* const weights = &parameters[parameters.size() - in];
+        for (size_t d = 0; d < in; ++d) logit += weights[d] * dense[s * in + d];
+        for (size_t k = spec_.features(); k < pooled.size(); ++k) logit += pooled[k][s];
+      }
+      sum += Loss(1.0 / (1.0 + std::exp(-logit)), labels[s]);
     }
     return sum / static_cast<double>(samples);
   }
@@ -117,13 +123,13 @@ class Reference {
 
 Vector Widen(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-// (interaction, itself, loss)
-using GradientCase = std::tuple<std::string, bool, std::string>;
+// (interaction, itself, loss, wide)
+using GradientCase = std::tuple<std::string, bool, std::string, bool>;
 
 class Gradients : public testing::TestWithParam<GradientCase> {};
 
 TEST_P(Gradients, EqualCentralDifferencesInFloat64) {
-  const auto& [interaction, itself, loss] = GetParam();
+  const auto& [interaction, itself, loss, wide] = GetParam();
   ModelSpec spec;
   spec.bottom_mlp = {5, 7, 4};
   spec.top_mlp = {6, 3, 1};
@@ -135,6 +141,7 @@ TEST_P(Gradients, EqualCentralDifferencesInFloat64) {
   spec.dcn_low_rank_dim = 3;
   if (interaction == "gdcn") spec.interaction_own = {{"gdcn_num_layers", "2"}};
   spec.loss = loss;
+  spec.wide = wide;
   spec.loss_weights = {0.5, 2.0};
   ASSERT_OK(spec.Validate());
 
@@ -154,8 +161,8 @@ TEST_P(Gradients, EqualCentralDifferencesInFloat64) {
   const std::vector<float> dense = draw(kSamples * 5);
   std::vector<std::vector<float>> pooled;
   std::vector<Vector> wide_pooled;
-  for (const uint32_t width : spec.feature_widths) {
-    pooled.push_back(draw(kSamples * width));
+  for (size_t k = 0; k < spec.pooled(); ++k) {
+    pooled.push_back(draw(kSamples * spec.pooled_width(k)));
     wide_pooled.push_back(Widen(pooled.back()));
   }
   const std::vector<float> labels = {1.0f, 0.0f, 0.25f, 1.0f, 1.0f, 0.0f, 0.75f, 0.0f};
@@ -207,16 +214,17 @@ std::vector<GradientCase> AllGradientCases() {
   std::vector<GradientCase> cases;
   for (const std::string loss : {"mse", "bce", "wbce"}) {
     for (const std::string& interaction : Interactions().Names()) {
-      cases.emplace_back(interaction, false, loss);
+      cases.emplace_back(interaction, false, loss, false);
+      if (loss == "bce") cases.emplace_back(interaction, false, loss, true);
     }
-    cases.emplace_back("dot", true, loss);
+    cases.emplace_back("dot", true, loss, false);
   }
   return cases;
 }
 
 std::string GradientNameOf(const testing::TestParamInfo<GradientCase>& test) {
   return std::get<0>(test.param) + (std::get<1>(test.param) ? "_itself_" : "_") +
-         std::get<2>(test.param);
+         std::get<2>(test.param) + (std::get<3>(test.param) ? "_wide" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Gradients, testing::ValuesIn(AllGradientCases()), GradientNameOf);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "worker/dense/interaction.h"
 #include "worker/dense/linear_layer.h"
@@ -32,10 +33,15 @@ struct DlrmModel::Impl {
   }
   // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
   void BackwardLayers(size_t first, size_t last, float* dx);
+  // Adds the first-order weights of the samples to their logits.
+  void ForwardWide(std::span<const std::vector<float>> pooled);
+  // The gradients of those weights, given the logits'. pooled_gradients: of the wide features.
+  void BackwardWide(std::span<std::vector<float>> pooled_gradients);
 
   const ModelSpec spec;
   DenseParameters* const parameters;
   size_t first_block = 0, end_block = 0;  // of `parameters`: the model's own
+  std::optional<size_t> wide_block;       // weights of the dense numbers, if the model is wide
   MatrixProducts products;                // of the MLPs
   MatrixProducts interaction_products;    // f32 where the MLPs' are of integers
   std::unique_ptr<Interaction> interaction;
@@ -103,6 +109,7 @@ DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
     in = spec.top_mlp[i];
   }
   interaction->AddParameters(parameters);
+  if (spec.wide) wide_block = parameters->Add("wide.weight", 1, spec.bottom_mlp.front());
   end_block = parameters->blocks().size();
   outputs.resize(layers.size());
   deltas.resize(layers.size());
@@ -149,6 +156,28 @@ void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, float* dx) {
     layers[l].Backward(outputs[l].data(), deltas[l].data(), layer_dx);
     EndLayer(l, /*is_forward=*/false);
   }
+}
+
+void DlrmModel::Impl::ForwardWide(std::span<const std::vector<float>> pooled) {
+  const std::span<const float> weights = parameters->values(*wide_block);
+  const float* number = dense.data();
+  for (size_t s = 0; s < samples; ++s) {
+    float sum = 0.0f;
+    for (const float weight : weights) sum += weight * *number++;
+    for (const std::vector<float>& feature : pooled) sum += feature[s];
+    outputs.back()[s] += sum;
+  }
+}
+
+void DlrmModel::Impl::BackwardWide(std::span<std::vector<float>> pooled_gradients) {
+  const std::vector<float>& delta = deltas.back();
+  const std::span<float> gradients = parameters->gradients(*wide_block);
+  std::ranges::fill(gradients, 0.0f);
+  const float* number = dense.data();
+  for (size_t s = 0; s < samples; ++s) {
+    for (float& gradient : gradients) gradient += delta[s] * *number++;
+  }
+  for (std::vector<float>& feature : pooled_gradients) feature = delta;
 }
 
 DlrmModel::DlrmModel(const ModelSpec& spec, DenseParameters* parameters)
@@ -214,21 +243,24 @@ void DlrmModel::ForwardBottom(std::span<const float> dense, size_t samples) {
 std::span<const float> DlrmModel::ForwardRest(std::span<const std::vector<float>> pooled) {
   Impl& m = *impl_;
   const size_t samples = m.samples;
-  CHECK_EQ(pooled.size(), m.spec.features());
+  CHECK_EQ(pooled.size(), m.spec.pooled());
   for (size_t k = 0; k < pooled.size(); ++k) {
-    CHECK_EQ(pooled[k].size(), samples * m.spec.feature_widths[k]);
+    CHECK_EQ(pooled[k].size(), samples * m.spec.pooled_width(k));
   }
   m.sigmoid.resize(samples);
   m.probabilities.resize(samples);
   if (samples == 0) return m.probabilities;
 
   std::vector<const float*> vectors = {m.outputs[m.bottom_layers - 1].data()};
-  for (const std::vector<float>& feature : pooled) vectors.push_back(feature.data());
+  for (const std::vector<float>& feature : pooled.first(m.spec.features())) {
+    vectors.push_back(feature.data());
+  }
   m.interacted.resize(samples * m.interaction->width());
   m.interaction->Forward(vectors, samples, m.interacted.data());
   m.EndInteraction(/*is_forward=*/true);
 
   m.ForwardLayers(m.bottom_layers, m.layers.size(), m.interacted.data());
+  if (m.wide_block) m.ForwardWide(pooled.subspan(m.spec.features()));
   const bool clamps = IsActive(m.spec.loss_threshold);
   const auto low = static_cast<float>(m.spec.loss_threshold);
   const auto high = static_cast<float>(1.0 - m.spec.loss_threshold);
@@ -259,9 +291,9 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
   CHECK_EQ(labels.size(), m.samples);
   CHECK(weights.empty() || weights.size() == m.samples);
   CHECK_GE(global_samples, m.samples);
-  pooled_gradients->resize(m.spec.features());
-  for (size_t k = 0; k < m.spec.features(); ++k) {
-    (*pooled_gradients)[k].resize(m.samples * m.spec.feature_widths[k]);
+  pooled_gradients->resize(m.spec.pooled());
+  for (size_t k = 0; k < m.spec.pooled(); ++k) {
+    (*pooled_gradients)[k].resize(m.samples * m.spec.pooled_width(k));
   }
   if (m.samples == 0) {
     for (size_t block = m.first_block; block < m.end_block; ++block) {
@@ -281,6 +313,8 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
     if (!weights.empty()) by_p *= weights[s];
     m.deltas.back()[s] = is_clamped ? 0.0f : by_p * (1.0f - p) * p;
   }
+  const std::span features = std::span(*pooled_gradients).first(m.spec.features());
+  if (m.wide_block) m.BackwardWide(std::span(*pooled_gradients).subspan(m.spec.features()));
   m.interacted_delta.resize(m.interacted.size());
   m.BackwardLayers(m.bottom_layers, m.layers.size(), m.interacted_delta.data());
   m.EndMlp();
@@ -288,7 +322,7 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
   std::vector<float>& bottom_delta = m.deltas[m.bottom_layers - 1];
   bottom_delta.resize(m.samples * m.spec.bottom_mlp.back());
   std::vector<float*> gradients = {bottom_delta.data()};
-  for (std::vector<float>& feature : *pooled_gradients) gradients.push_back(feature.data());
+  for (std::vector<float>& feature : features) gradients.push_back(feature.data());
   m.interaction->Backward(m.interacted_delta.data(), m.samples, gradients);
   m.EndInteraction(/*is_forward=*/false);
 }

@@ -3,7 +3,8 @@
 //
 // Threads:   one caller; oneDNN uses the OpenMP threads the process was given (--threads).
 // Exactness: the same inputs and thread count give the same bits. oneDNN makes gradients only;
-//            parameters are the owner's to change.
+//            parameters are the owner's to change. The wide part is summed in f32, per sample:
+//            dense numbers in order, then features in order.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,9 @@ class DlrmModel {
  public:
   // Adds the blocks of the bottom, then the top MLP, per layer W (out x in) then b (out), by
   // torch's names ("bot_l.0.weight", "bot_l.0.bias", "bot_l.2.weight", ...: odd numbers are
-  // activations), then those of the interaction. `parameters` outlives the model and is allocated
-  // before the first Forward. Requires spec.Validate() to be OK.
+  // activations), then those of the interaction, then "wide.weight" (1 x dense numbers) if the
+  // model is wide. `parameters` outlives the model and is allocated before the first Forward.
+  // Requires spec.Validate() to be OK.
   DlrmModel(const ModelSpec& spec, DenseParameters* parameters);
   ~DlrmModel();
 
@@ -53,7 +55,8 @@ class DlrmModel {
   void DropUnitsBy(const std::optional<DropoutDraws>& draws);
 
   // dense: samples x bottom_mlp[0]; it stays where it is until after Backward. pooled[k]: samples x
-  // feature_widths[k]. Returns samples probabilities; the span is good until the next Forward.
+  // spec.pooled_width(k), for k < spec.pooled(). Returns samples probabilities; the span is good
+  // until the next Forward.
   // samples == 0 is allowed.
   std::span<const float> Forward(std::span<const float> dense, size_t samples,
                                  std::span<const std::vector<float>> pooled);

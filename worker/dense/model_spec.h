@@ -17,9 +17,12 @@ struct ModelSpec {
   std::vector<uint32_t> feature_widths;  // of each categorical feature's pooled vector, in order
   std::string interaction = "dot";       // a name of Interactions()
   bool interaction_itself = false;       // dot: pairs (i, i) too
-  uint32_t dcn_num_layers = 3;           // dcn: cross layers
-  uint32_t dcn_low_rank_dim = 512;       // dcn: width between the two products of a layer
-  OptionValues interaction_own;          // of options that the interaction declares itself
+  // A first-order weight of each dense number, and of each row (sharding/tables/wide_table.h), is
+  // added to the logit.
+  bool wide = false;
+  uint32_t dcn_num_layers = 3;      // dcn: cross layers
+  uint32_t dcn_low_rank_dim = 512;  // dcn: width between the two products of a layer
+  OptionValues interaction_own;     // of options that the interaction declares itself
   // Operands of the layers' products: f32, bf16, or int8 (of the MLPs alone; int8_layer.h), which
   // only scores.
   std::string dense_precision = "f32";
@@ -34,6 +37,10 @@ struct ModelSpec {
   double dropout_bot = 0.0, dropout_top = 0.0;
 
   uint32_t features() const { return static_cast<uint32_t>(feature_widths.size()); }
+  // The vectors that the model takes: of each feature, and then, if `wide`, the sum of each
+  // feature's first-order weights, which is 1 wide.
+  uint32_t pooled() const { return wide ? 2 * features() : features(); }
+  uint32_t pooled_width(size_t k) const { return k < features() ? feature_widths[k] : 1; }
 
   ElementType precision() const {
     if (dense_precision == "int8") return ElementType::kS8;

@@ -101,10 +101,12 @@ Status EmbeddingLayer::CheckBags(size_t feature, const Bags& bags) const {
 }
 
 Status EmbeddingLayer::Prepare(const std::vector<Bags>& features) {
-  CHECK_EQ(features.size(), features_.size());
+  CHECK_EQ(features.size(), tables_.columns());
   for (size_t k = 0; k < features.size(); ++k) RETURN_IF_ERROR(CheckBags(k, features[k]));
   lookups_.Clear();
-  for (size_t k = 0; k < features.size(); ++k) Assign(k, KeepIds(k, features[k]));
+  for (size_t k = 0; k < features_.size(); ++k) {
+    Assign(k, KeepIds(k, features[tables_.ColumnOf(k)]));
+  }
   lookups_.Merge();
   return OkStatus();
 }

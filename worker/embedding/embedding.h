@@ -38,9 +38,9 @@ class EmbeddingLayer {
   EmbeddingLayer(const EmbeddingLayer&) = delete;
   EmbeddingLayer& operator=(const EmbeddingLayer&) = delete;
 
-  // Takes a batch's bags, one Bags for each feature. kUsage, naming table, sample and id, if an id
-  // is >= rows of a table whose bad_ids is "error", or if weights come with a pooling other than
-  // sum; then everything is as before the call.
+  // Takes a batch's bags, one Bags for each feature of the data. kUsage, naming table, sample and
+  // id, if an id is >= rows of a table whose bad_ids is "error", or if weights come with a pooling
+  // other than sum; then everything is as before the call.
   Status Prepare(const std::vector<Bags>& features);
 
   // For models that are not trained: lookups of the table read `rows`, all of its rows, where they

@@ -36,7 +36,7 @@ class FurthestWeight {
 ForwardPass::ForwardPass(const ModelSpec& model, const EmbeddingTables& tables,
                          const std::vector<bool>& pools_on_shards)
     : model_(model, &dense_), embedding_(tables, &dense_, pools_on_shards) {
-  CHECK_EQ(embedding_.features(), model.features());
+  CHECK_EQ(embedding_.features(), model.pooled());
   dense_.Allocate();
   pooled_.resize(embedding_.features());
 }
@@ -111,7 +111,8 @@ PhaseKind ForwardPass::KindOf(const std::string& phase, size_t feature) const {
 }
 
 uint64_t ForwardPass::LookupsOf(size_t feature, SampleSlice samples) const {
-  const std::vector<uint32_t>& offsets = batch_->features[feature].offsets;
+  const std::vector<uint32_t>& offsets =
+      batch_->features[embedding_.tables().ColumnOf(feature)].offsets;
   return offsets[samples.first + samples.count] - offsets[samples.first];
 }
 

@@ -27,9 +27,9 @@ namespace rowhouse {
 
 class ForwardPass {
  public:
-  // Dense parameters are zeros. Requires model.Validate() to be OK and one table a feature of the
-  // model. `pools_on_shards`: for each physical table, whether the source of rows pools its bags;
-  // empty: it pools none.
+  // Dense parameters are zeros. Requires model.Validate() to be OK and one table for each vector
+  // that the model takes. `pools_on_shards`: for each physical table, whether the source of rows
+  // pools its bags; empty: it pools none.
   ForwardPass(const ModelSpec& model, const EmbeddingTables& tables,
               const std::vector<bool>& pools_on_shards = {});
 

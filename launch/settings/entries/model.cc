@@ -95,6 +95,11 @@ void AddInteraction(SettingList& list) {
            {.name = "arch_interaction_itself",
             .help = "With dot: also the product of each vector with itself",
             .digest = kIn});
+  list.Add(Switch(MEMBER(model.wide)),
+           {.help = "Add a wide part: a weight of each row and of each dense number, which begins "
+                    "as 0, is added to the logit, as in Wide & Deep and DeepFM. Each table has the "
+                    "weights of its rows in another, NAME.wide, which is trained as it is",
+            .digest = kIn});
   list.Add(Whole(MEMBER(model.dcn_num_layers), 1, 64),
            {.help = "With dcn: the number of cross layers", .digest = kIn});
   list.Add(Whole(MEMBER(model.dcn_low_rank_dim), 1, kMaxWidth),

@@ -68,7 +68,8 @@ class WorkerPhases {
 
   void Data() {
     double ids = 0;
-    for (const double length : workload_.step.bag_lengths) ids += length;
+    const size_t columns = workload_.tables.columns();
+    for (size_t k = 0; k < columns; ++k) ids += workload_.step.bag_lengths[k];
     if (workload_.data_ns_per_sample > 0) {
       result_.phases.data = samples() * workload_.data_ns_per_sample * 1e-6;
       return;

@@ -21,7 +21,7 @@ namespace rowhouse {
 struct StepShape {
   uint64_t samples = 1;             // over all workers
   uint32_t workers = 1;             // > 0; each merges the rows of its own samples
-  std::vector<double> bag_lengths;  // of each feature: mean number of ids, >= 0
+  std::vector<double> bag_lengths;  // of each of EmbeddingTables::features: mean ids, >= 0
   // Zipf's exponent, >= 0: the k-th most frequent id of a feature has a share ~ k^-exponent. 0: all
   // ids alike, which gives the most distinct rows.
   double zipf_exponent = 0;

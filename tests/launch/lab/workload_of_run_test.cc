@@ -27,13 +27,29 @@ Settings Complete(const std::string& yaml) {
   return settings;
 }
 
-Settings Skewed() {
+Settings Skewed(bool is_wide = false) {
   return Complete(
-      "model: {arch_mlp_bot: 13-32, arch_mlp_top: 16-1, arch_sparse_feature_size: 32}\n"
-      "tables: {list: [{name: a, rows: 1000}, {name: b, rows: 50000, kind: qr, collisions: 10},\n"
-      "  {name: c, rows: 90000, kind: block, block_dim: 16}]}\n"
-      "data: {data_generation: synthetic, data_size: 10000, synthetic_bag_length: 4}\n"
-      "training: {mini_batch_size: 1000, nepochs: 3}\n");
+      (is_wide ? "model: {wide: true, " : "model: {") +
+      std::string("arch_mlp_bot: 13-32, arch_mlp_top: 16-1, arch_sparse_feature_size: 32}\n"
+                  "tables: {list: [{name: a, rows: 1000}, {name: b, rows: 50000, kind: qr, "
+                  "collisions: 10},\n"
+                  "  {name: c, rows: 90000, kind: block, block_dim: 16}]}\n"
+                  "data: {data_generation: synthetic, data_size: 10000, synthetic_bag_length: 4}\n"
+                  "training: {mini_batch_size: 1000, nepochs: 3}\n"));
+}
+
+TEST(WorkloadOfRun, AWidePartIsLookedUpAsItsTables) {
+  const Workload deep = WorkloadOf(Skewed(), /*workers=*/2).value();
+  const Workload wide = WorkloadOf(Skewed(/*is_wide=*/true), /*workers=*/2).value();
+  EXPECT_EQ(wide.dense.parameters, deep.dense.parameters + 13);
+  EXPECT_EQ(wide.dense.top, deep.dense.top);
+  ASSERT_EQ(wide.tables.physical.size(), 8u);
+  ASSERT_EQ(wide.of_table.size(), 8u);
+  for (size_t t = 0; t < 4; ++t) {
+    EXPECT_EQ(wide.lookups[t], deep.lookups[t]);
+    EXPECT_EQ(wide.lookups[4 + t], deep.lookups[t]);
+    EXPECT_EQ(wide.of_table[4 + t].DistinctRows(1000.0), deep.of_table[t].DistinctRows(1000.0));
+  }
 }
 
 TEST(WorkloadOfRun, HasTheModelsShapeAndTheDatasSkew) {

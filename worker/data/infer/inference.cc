@@ -23,6 +23,7 @@ constexpr uint64_t kBuckets = 32;         // of a column of numbers
 constexpr uint64_t kMinBucketed = 1000;   // numbers; of fewer nobody knows how they are spread
 constexpr double kRoomOfHash = 1.3;       // rows for each token of a hashed column
 constexpr double kRoomOfEstimate = 1.2;  // rows for each token of a dictionary, if they are guessed
+constexpr double kRoomToGrow = 1.5;      // rows for each token of a dictionary
 
 // What whole numbers are names of.
 constexpr std::array<std::string_view, 14> kIdWords = {
@@ -58,8 +59,9 @@ void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColum
   }
   // Tokens beyond a guess that was too low share the row of rare ones. A column without any token
   // has room for one: a table has a row beside those that are kept.
-  const double room = size.is_whole && tokens.is_exact() ? 1.0 : kRoomOfEstimate;
-  made.rows = std::max<uint64_t>(1, static_cast<uint64_t>(kept * room)) + KeptRows(made);
+  const double guessed = size.is_whole && tokens.is_exact() ? 1.0 : kRoomOfEstimate;
+  made.rows =
+      std::max<uint64_t>(1, static_cast<uint64_t>(kept * guessed * kRoomToGrow)) + KeptRows(made);
 }
 
 bool MeansId(const ColumnLook& column) {
