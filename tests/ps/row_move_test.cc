@@ -499,7 +499,8 @@ TEST_F(RowMoveTest, FilesThatAreGoneAreMadeAgain) {
 TEST_F(RowMoveTest, RowsThatAreNotWholeOrThereTwiceAreCorruption) {
   Stores sources = Save("from", PlanOf(2, 1, 2));
   sources.pop_back();  // Columns 32 to 63.
-  const Status half = Move(sources, PlanOf(1, 1, 1), Open("half", 1), "half").status();
+  const Status half =
+      Move(sources, PlanOf(1, 1, 1), Open("half", 1), "half", {.threads = 1}).status();
   EXPECT_EQ(half.code(), StatusCode::kCorruption);
   EXPECT_EQ(half.message(),
             "row 0 of table \"users\" has no record from column 32 on that fits its 64 columns");

@@ -13,7 +13,8 @@ namespace {
 
 // tests/vectors/dropout.py.
 TEST(Dropout, DrawsAreThoseOfTheFormula) {
-  for (const auto& c : LoadVectors("dropout.json").at("cases")) {
+  const auto vectors = LoadVectors("dropout.json");
+  for (const auto& c : vectors.at("cases")) {
     const auto samples = c["samples"].get<size_t>(), units = c["units"].get<size_t>();
     std::vector<float> y(samples * units, 1.0f);
     DropUnits({.key = DropoutKey(c["seed"].get<uint64_t>(), c["step"].get<uint64_t>()),

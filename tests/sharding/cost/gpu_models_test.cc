@@ -243,7 +243,8 @@ void ExpectNoJumps(const MeasuredProducts& table, const std::vector<GpuProduct>&
 }
 
 TEST(GpuModelsTest, CorrectedTimesOfProductsAreContinuousAndDoNotGrowBelowTheGrid) {
-  for (const auto& of_table : LoadVectors("perf_model.json")["fc_interpolation"]["executed"]) {
+  const json vectors = LoadVectors("perf_model.json");
+  for (const auto& of_table : vectors["fc_interpolation"]["executed"]) {
     std::vector<MeasuredProducts::Measured> lines;
     std::vector<GpuProduct> measured;
     for (const json& line : of_table["measured"]) {
