@@ -126,8 +126,8 @@ class DcnInteraction final : public Interaction {
 
 double RelativeWorkOfDcn(const InteractionOptions& options) {
   static const InteractionOptions kDefaults;
-  return double{options.dcn_num_layers} * options.dcn_low_rank_dim /
-         (double{kDefaults.dcn_num_layers} * kDefaults.dcn_low_rank_dim);
+  return static_cast<double>(options.dcn_num_layers) * options.dcn_low_rank_dim /
+         (static_cast<double>(kDefaults.dcn_num_layers) * kDefaults.dcn_low_rank_dim);
 }
 
 REGISTER_MEMBER(Interactions().Add<DcnInteraction>("dcn", InteractionDeclaration{
