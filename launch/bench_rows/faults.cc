@@ -121,7 +121,7 @@ Result<std::vector<BenchFigure>> MeasureFaults(const std::string& name, const Be
 
 REGISTER_MEMBER(
     AddBench({.name = "rows_faults",
-              .what = "99th percentile of pulls beside a worker that sends nonsense or floods",
+              .what = "pulls beside a worker that sends nonsense or floods, 99th percentile",
               .time = "20 s",
               .yardstick = "the same pulls without that worker",
               .count = &MeasureFaults}));
