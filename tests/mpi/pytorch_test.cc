@@ -158,7 +158,8 @@ TEST(Export, SaysWhichTokenIsWhichRow) {
   std::ofstream clicks(dir / "clicks.csv");
   clicks << "user,shop,price,click\n";
   for (int i = 0; i < 400; ++i) {
-    clicks << fmt::format("{},shop {},{}.5,{}\n", 3 * (i % 50) - 60, i % 7, i % 9, i % 3 == 0 ? 1 : 0);
+    clicks << fmt::format("{},shop {},{}.5,{}\n", 3 * (i % 50) - 60, i % 7, i % 9,
+                          i % 3 == 0 ? 1 : 0);
   }
   clicks.close();
   std::ofstream(dir / "my.yaml")
