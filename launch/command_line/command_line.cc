@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -303,14 +304,17 @@ class Parser {
           "plan take",
           given.Describe(), result_.verb);
     }
-    if (IsHarmless(flag, given.value)) return OkStatus();
     if (flag.name == kInferenceOnlyFlag) {
-      is_inference_only_ = ReadBool(given.value).value_or(false);
-      return is_inference_only_
-                 ? OkStatus()
-                 : UsageError("{}: expected true, false or no value", given.Describe());
+      const std::optional<bool> value = ReadBool(given.value);
+      if (!value) return UsageError("{}: expected true, false or no value", given.Describe());
+      is_inference_only_ = *value;
+      return OkStatus();
     }
-    if (!flag.of_eval.empty()) of_eval_.push_back({&flag, given});
+    if (!flag.of_eval.empty()) {
+      of_eval_[&flag] = given;
+      return OkStatus();
+    }
+    if (IsHarmless(flag, given.value)) return OkStatus();
     if (!flag.why_refused.empty()) {
       refused_.push_back({given.Describe(), std::string(flag.why_refused)});
       return OkStatus();
@@ -322,12 +326,17 @@ class Parser {
     return OkStatus();
   }
 
+  // DLRM's --inference-only is rowhouse eval; what it alone takes is refused without it.
   Status TakeInferenceOnly() {
-    if (!is_inference_only_) return OkStatus();
-    if (result_.verb != "train") {
+    if (is_inference_only_ && result_.verb != "train") {
       return UsageError("--inference_only=true is no flag of rowhouse {}", result_.verb);
     }
     for (const auto& [flag, given] : of_eval_) {
+      if (IsHarmless(*flag, given.value)) continue;
+      if (!is_inference_only_) {
+        refused_.push_back({given.Describe(), std::string(flag->why_refused)});
+        continue;
+      }
       for (const std::string_view kind : {"qr_flag", "md_flag"}) {
         if (flag->of_eval != kQuantizeRowsFlag || result_.Value(kind) != "true") continue;
         return UsageError(
@@ -335,10 +344,9 @@ class Parser {
             "kind of a saved model so",
             given.Describe(), kind, flag->of_eval, given.value);
       }
-      std::erase_if(refused_,
-                    [&](const Refused& refused) { return refused.given == given.Describe(); });
       result_.flags.push_back({std::string(flag->of_eval), given.value, given.origin, given.name});
     }
+    if (!is_inference_only_) return OkStatus();
     result_.verb = "eval";
     std::erase_if(result_.flags,
                   [&](const GivenFlag& flag) { return !VerbHasFlag(result_.verb, flag.name); });
@@ -366,7 +374,7 @@ class Parser {
   // Flags of DLRM.
   std::vector<Refused> refused_;
   bool is_inference_only_ = false;
-  std::vector<std::pair<const DlrmFlag*, GivenFlag>> of_eval_;  // beside it
+  std::map<const DlrmFlag*, GivenFlag> of_eval_;  // in DLRM's order; the last value counts
 };
 
 }  // namespace

@@ -389,6 +389,13 @@ TEST_F(CommandLineTest, DlrmsInferenceIsEval) {
   EXPECT_EQ(given.value().Value("model_dir"), "m");
   EXPECT_EQ(given.value().Given("nepochs"), nullptr);
   EXPECT_EQ(Parse({"train", "--inference-only=False"}).value().verb, "train");
+  EXPECT_EQ(Parse({"train", "--inference-only", "--noinference-only"}).value().verb, "train");
+  EXPECT_EQ(Parse({"train", "--inference-only", "--quantize-emb-with-bit=4",
+                   "--quantize-emb-with-bit=32"})
+                .value()
+                .Given("quantize_rows"),
+            nullptr)
+      << "the last value counts";
   EXPECT_EQ(Refusal({"train", "--inference-only=maybe"}),
             "--inference_only=maybe: expected true, false or no value");
   EXPECT_EQ(Refusal({"plan", "--inference-only"}),
