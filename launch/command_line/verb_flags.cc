@@ -57,9 +57,8 @@ constexpr VerbFlag kFlags[] = {
      "A categorical column, such as the user: prints the mean of its ids' AUCs, weighted by their "
      "samples (GAUC)"},
     {kImportanceFlag, kEval,
-     "Also prints how much AUC is lost when the values of each column are dealt anew among the "
-     "first "
-     "200,000 samples, which are scored once for each column",
+     "Also prints how much AUC is lost when the values of a column are shuffled among the samples "
+     "(permutation importance): the first 200,000 samples are scored once for each column",
      true},
     {kQuantizeRowsFlag, kPredict | kEval | kCkpt,
      "Bits of a number of a row: 16 (f16), 8, 4 or 2 with a scale and a bias of the row, as "

@@ -364,7 +364,7 @@ void WorkerRun::CutRateOnPlateaus() {
   trainer_.set_rate_factor(factor);
   if (factor == 1.0 || !setup_.options.prints) return;
   progress_.Note(
-      fmt::format("learning rate: {:.3g} of lr_policy's, after {} of {} in turn no better\n",
+      fmt::format("learning rate: {:.3g} times lr_policy's, after {} of {} without a better one\n",
                   factor, Counted(early_stop_.cuts(), "plateau"),
                   Counted(setup_.settings.training.plateau_patience, "validation")));
 }

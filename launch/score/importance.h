@@ -1,5 +1,5 @@
 // Permutation importance (Breiman, 2001, "Random Forests"): how much AUC a model loses when the
-// values of one column are dealt anew among the samples, so that they say nothing of a sample any
+// values of one column are shuffled among the samples, so that they say nothing of a sample any
 // more. It measures what this model makes of the column: of two columns that say the same, each may
 // seem unimportant.
 //
@@ -39,9 +39,8 @@ struct Importance {
   std::vector<ColumnImportance> columns;  // by falling auc_lost
 };
 
-// Scores the samples once for each column. `names`: of the dense columns, then of the features. The
-// order in which a column's values are dealt depends on its number and on the number of samples
-// alone.
+// Scores the samples once for each column. `names`: of the dense columns, then of the features. How
+// a column is shuffled depends on its number and on the number of samples alone.
 Result<Importance> MeasureImportance(const ScoringModel& model, const Batch& samples,
                                      const std::vector<std::string>& names,
                                      const ScoringOptions& options);

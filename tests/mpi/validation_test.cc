@@ -151,8 +151,8 @@ TEST_F(Validation, CutsTheRateOnPlateausToTheSameBitsOnAnyNodesAndAfterStopsAndK
   };
   const TrainResult whole = Train(RunIn("whole", with({})));
   ASSERT_EQ(whole.exit_code, 0) << whole.Describe();
-  EXPECT_THAT(whole.out, HasSubstr("learning rate: 0.5 of lr_policy's, after 1 plateau of 2 "
-                                   "validations in turn no better\n"));
+  EXPECT_THAT(whole.out, HasSubstr("learning rate: 0.5 times lr_policy's, after 1 plateau of "
+                                   "2 validations without a better one\n"));
   const auto& curve = whole.report["curve"];
   EXPECT_EQ(curve.front()["learning_rate"], 0.1);
   EXPECT_LE(curve.back()["learning_rate"].get<double>(), 0.05);

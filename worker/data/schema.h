@@ -40,12 +40,11 @@ struct DenseColumn {
 // where `first` is the number of rows kept for others: 1 if missing_row, then 1 if rare_row.
 //
 // Tokens of two sorts are not in the text (worker/data/buckets.h):
-//   edges  buckets of a column of numbers, which may be dense as well. A bucket's row is `first`
-//   and
-//          its number; a missing number has the missing row, which buckets always have. Needs a row
-//          more than there are buckets at most
+//   edges  buckets of a column of numbers, which may be dense as well. Bucket b has row first + b;
+//          a missing number has the missing row, which buckets always have. The table needs one row
+//          more than there are buckets
 //   cross  pairs of the tokens of two columns of the schema, each pair of a sample one token; keys
-//          of pairs become ids as those of others do
+//          of pairs become ids as other keys do
 struct CategoricalColumn {
   std::string name;
   std::string token = "string";  // string | integer | hex

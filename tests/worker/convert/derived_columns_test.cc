@@ -192,12 +192,14 @@ TEST_F(DerivedColumnsTest, CriteosIntegersAreBucketsBesideItsOwnColumns) {
   EXPECT_EQ(format->schema().categorical[27].rows, 506u);
 
   data_.schema.categorical[0].of = "I14";
-  EXPECT_THAT(Refusal(), HasSubstr("buckets of \"I14\", which is no column of numbers of criteo"));
+  EXPECT_THAT(Refusal(), HasSubstr("buckets of \"I14\", but criteo data have no such "
+                                   "column of numbers"));
   data_.schema.categorical[0] = {.name = "x", .cross = {"t3", "I99"}};
   EXPECT_THAT(Refusal(), HasSubstr("cross names column \"I99\", which is not in categorical"));
   EXPECT_THAT(CountCriteoIds(data_).status().message(), HasSubstr("\"I99\""));
   data_.schema.categorical[0].cross[1] = "t4";
-  EXPECT_THAT(CountCriteoIds(data_).status().message(), HasSubstr("table of cross \"x\""));
+  EXPECT_THAT(CountCriteoIds(data_).status().message(),
+              HasSubstr("rows of cross \"x\" are not counted"));
 }
 
 TEST_F(DerivedColumnsTest, MistakesAreToldWithFileLineAndColumn) {

@@ -84,11 +84,11 @@ class Fitting {
   const std::string directory_;
   const uint64_t memory_bytes_;
   std::vector<Dictionary> dictionaries_;
-  std::vector<size_t> quantiles_;                     // categorical columns that have them as edges
-  std::vector<std::optional<Cross>> crosses_;         // of each of dictionaries_
-  std::vector<Moments> moments_;                      // of each dense column
-  std::vector<std::unique_ptr<TokenCounts>> counts_;  // of each thread; columns are dictionaries_
-                                                      // and quantiles_
+  std::vector<size_t> quantiles_;              // categorical columns that have them as edges
+  std::vector<std::optional<Cross>> crosses_;  // of each of dictionaries_, if it is a cross
+  std::vector<Moments> moments_;               // of each dense column
+  // Of each thread; columns are dictionaries_, then quantiles_.
+  std::vector<std::unique_ptr<TokenCounts>> counts_;
 };
 
 Fitting::Fitting(const Schema& schema, const ConversionOptions& options, uint32_t threads,

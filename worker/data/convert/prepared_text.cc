@@ -209,9 +209,8 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
   for (const CategoricalColumn& column : columns) {
     if (!column.is_cross()) continue;
     return UsageError(
-        "schema: how many rows the table of cross \"{}\" needs is not counted: give sizes of "
-        "tables "
-        "(--config, section tables; rowhouse data infer writes those of the others)",
+        "schema: rows of cross \"{}\" are not counted in data of this format; give the rows of all "
+        "tables in section tables of --config",
         column.name);
   }
   std::vector<TokenSet> seen(columns.size());

@@ -97,7 +97,7 @@ class DerivedColumns final : public TextFormat {
   const std::vector<Source> sources_;  // of each categorical column
 };
 
-// Tables of buckets and crosses are none that the format knows.
+// Moves the rows of the tables of buckets and crosses to `derived`: the format has no such columns.
 void TakeDerivedTables(TextFormatOptions* options, std::vector<CategoricalColumn>* derived) {
   std::vector<std::string> names;
   std::vector<uint64_t> rows;
@@ -139,9 +139,8 @@ Result<DerivedColumns::Source> SourceOf(const CategoricalColumn& column, const S
       std::vector<std::string> names;
       for (const DenseColumn& dense : of_format.dense) names.push_back(dense.name);
       return UsageError(
-          "section schema: column \"{}\" has buckets of \"{}\", which is no column of numbers of "
-          "{} "
-          "data {}",
+          "section schema: column \"{}\" has buckets of \"{}\", but {} data have no such column "
+          "of numbers {}",
           column.name, column.numbers(), of_format.format,
           DescribeKnownNames(column.numbers(), names));
     }
