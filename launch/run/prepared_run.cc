@@ -297,6 +297,7 @@ std::string TrainingLine(const Settings& settings) {
   const auto [bottom, top] = std::pair(settings.model.dropout_bot, settings.model.dropout_top);
   if (bottom > 0.0) text += fmt::format("dropout_bot={}, ", bottom);
   if (top > 0.0) text += fmt::format("dropout_top={}, ", top);
+  if (settings.model.batch_norm) text += "batch_norm of a step's samples, ";
   if (text.empty()) return "";
   text.resize(text.size() - 2);
   return fmt::format(

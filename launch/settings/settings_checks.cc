@@ -61,6 +61,22 @@ Status CheckValidation(const Settings& s, bool reads_data) {
       s.data.valid_fraction);
 }
 
+Status CheckBatchNorm(const Settings& s) {
+  if (!s.model.batch_norm) return OkStatus();
+  if (s.training.accumulation > 1) {
+    return UsageError(
+        "batch_norm normalises over all samples of a step, which mlperf_grad_accum_iter={} never has "
+        "in memory together; leave one of them out",
+        s.training.accumulation);
+  }
+  if (s.training.progressive_freq == 0) return OkStatus();
+  return UsageError(
+      "progressive_freq={} takes the scores that training computes, which with batch_norm depend "
+      "on "
+      "the other samples of a step; leave batch_norm out, or validate by --valid_fraction",
+      s.training.progressive_freq);
+}
+
 Status CheckProgressive(const Settings& s) {
   if (s.training.progressive_freq == 0 || s.model.dropout_bot + s.model.dropout_top == 0.0) {
     return OkStatus();
@@ -223,6 +239,7 @@ Status CheckStorageOptions(const NodeOptions& storage) {
 
 Status CheckTogether(const Settings& settings, bool reads_data) {
   RETURN_IF_ERROR(CheckData(settings, reads_data));
+  RETURN_IF_ERROR(CheckBatchNorm(settings));
   RETURN_IF_ERROR(CheckProgressive(settings));
   RETURN_IF_ERROR(CheckValidation(settings, reads_data));
   RETURN_IF_ERROR(CheckModelDirectory(settings));

@@ -31,6 +31,7 @@ const std::map<std::string, std::string> kOthers = {
     {"label_smoothing", "0.05"},
     {"dropout_bot", "0.1"},
     {"dropout_top", "0.2"},
+    {"batch_norm", "true"},
     {"lookup_l2", "0.001"},
     {"initialiser", "dlrm"},
     {"data_generation", "synthetic"},

@@ -133,6 +133,12 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   EXPECT_OK(settings.Validate());
   settings.model.dropout_top = 0.5;
   EXPECT_THAT(Refusal(settings), HasSubstr("progressive_freq=100 takes the scores that training"));
+  settings.model.dropout_top = 0.0;
+  settings.model.batch_norm = true;
+  EXPECT_THAT(Refusal(settings), HasSubstr("which with batch_norm depend on the other samples"));
+  settings = With("mlperf_grad_accum_iter", "2");
+  settings.model.batch_norm = true;
+  EXPECT_THAT(Refusal(settings), HasSubstr("which mlperf_grad_accum_iter=2 never has in memory together"));
   EXPECT_THAT(Refusal(With("label_smoothing", "0.1")), HasSubstr("label_smoothing"));
   EXPECT_THAT(Refusal(With("valid_fraction", "0.1")), HasSubstr("leave valid_fraction out"));
   settings = Settings();

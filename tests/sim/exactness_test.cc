@@ -174,6 +174,32 @@ TEST(Exactness, RegularisedRunsTrainTheSameModel) {
   differs_without([&] { task.model.loss_own.clear(); });
 }
 
+// Statistics are those of a step's samples, wherever its rows are and whoever has the samples.
+TEST(Exactness, NormalisedRunsTrainTheSameModel) {
+  SimTask task = {.model = Model(), .tables = Tables("adagrad", "counter"), .data = DataOptions()};
+  task.model.bottom_mlp = {5, 16, 12, 8};
+  task.model.batch_norm = true;
+  const auto train = [&](uint64_t seed, uint32_t shards, uint32_t workers, double cache_ratio) {
+    return TrainOnSim({.seed = seed,
+                       .shards = shards,
+                       .workers = workers,
+                       .cache_ratio = cache_ratio,
+                       .dense_optimizer = "adagrad"},
+                      task);
+  };
+  const SimOutcome one = train(1, 1, 1, 1.0);
+  for (const uint32_t workers : {1u, 3u}) {
+    const SimOutcome expected = train(1, 1, workers, 1.0);
+    ExpectTheSameModel(train(2, 3, workers, 0.01), expected);
+    ExpectTheSameModel(train(3, 12, workers, 0.2), expected);
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_NEAR(expected.losses[step], one.losses[step], 2e-4) << "step " << step;
+    }
+  }
+  task.model.batch_norm = false;
+  EXPECT_NE(train(1, 1, 1, 1.0).digest, one.digest);
+}
+
 // A policy decides which rows are in memory and nothing else, also where caches begin with the rows
 // that are hot by a file of access counts.
 TEST(Exactness, EveryCachePolicyTrainsTheSameModel) {

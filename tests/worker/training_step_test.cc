@@ -27,7 +27,7 @@ Batch StepSamples(float dense) {
 }
 
 std::unique_ptr<TrainingStep> StepOf(uint32_t accumulation, double dropout = 0.0,
-                                     double lookup_l2 = 0.0) {
+                                     double lookup_l2 = 0.0, bool batch_norm = false) {
   LogicalTable table;
   table.name = "t";
   table.rows = 4;
@@ -38,6 +38,7 @@ std::unique_ptr<TrainingStep> StepOf(uint32_t accumulation, double dropout = 0.0
   model.feature_widths = {2};
   model.loss = "bce";
   model.dropout_bot = model.dropout_top = dropout;
+  model.batch_norm = batch_norm;
   auto step = std::make_unique<TrainingStep>(
       TrainingStepOptions{.model = model,
                           .tables = EmbeddingTables::Make({table}).value(),
@@ -75,6 +76,38 @@ TEST(TrainingStep, WhatNeedsNoRowsMayBeComputedBeforeThey) {
     EXPECT_EQ(dense[0], dense[1]);
     EXPECT_NE(dense[0][0], 0.0f) << "the first weight of the bottom MLP has a gradient";
   }
+}
+
+// Others wait for sums that a worker left out.
+TEST(TrainingStep, AWorkerThatGivesUpTakesPartInTheSumsThatAreLeft) {
+  for (const int stage : {0, 1, 2, 3}) {
+    const auto step = StepOf(1, 0.0, 0.0, /*batch_norm=*/true);
+    std::vector<size_t> sums;
+    step->SumOverWorkersBy([&](std::span<float> values) {
+      sums.push_back(values.size());
+      return OkStatus();
+    });
+    const Batch batch = StepSamples(0.5f);
+    if (stage > 0) {
+      ASSERT_OK(step->Prepare(batch));
+    }
+    if (stage > 1) step->ComputeWithoutRows();
+    if (stage > 2) {
+      Pull(step.get());
+      ASSERT_OK(step->ComputeRows(kStepSamples));
+    }
+    step->GiveUp();
+    EXPECT_EQ(sums, (std::vector<size_t>{7, 7, 6, 6})) << stage;
+    EXPECT_TRUE(step->has_any_worker_given_up());
+  }
+  const auto step = StepOf(1, 0.0, 0.0, /*batch_norm=*/true);
+  step->SumOverWorkersBy([&](std::span<float>) {
+    return MakeStatus(StatusCode::kDeadlineExceeded, "worker 1 did not come");
+  });
+  const Batch batch = StepSamples(0.5f);
+  ASSERT_OK(step->Prepare(batch));
+  Pull(step.get());
+  EXPECT_EQ(step->ComputeRows(kStepSamples).status().message(), "worker 1 did not come");
 }
 
 // Dense features that the first layer ignores, and that make the gradient of its weights too large.

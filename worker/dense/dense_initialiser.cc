@@ -47,6 +47,9 @@ void FillInitialValues(uint64_t seed, DenseParameters* parameters) {
       case InitialValues::kZero:
         std::ranges::fill(values, 0.0f);
         break;
+      case InitialValues::kOne:
+        std::ranges::fill(values, 1.0f);
+        break;
       case InitialValues::kXavierNormal:
         FillXavierNormal(seed, block.name, block.rows, block.columns, values);
         break;

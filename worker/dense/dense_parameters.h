@@ -16,7 +16,7 @@
 namespace rowhouse {
 
 // What a block holds before training, unless the owner writes other values.
-enum class InitialValues { kZero, kXavierNormal, kXavierUniform };
+enum class InitialValues { kZero, kOne, kXavierNormal, kXavierUniform };
 
 class DenseParameters {
  public:

@@ -26,9 +26,13 @@ struct DlrmModel::Impl {
                 Activation activation);
   // Runs layers [first, last) on x; layer l's output is outputs[l].
   void ForwardLayers(size_t first, size_t last, const float* x);
+  // Whether the layer is not the last of its MLP.
+  bool IsHidden(size_t layer) const {
+    return layer + 1 != bottom_layers && layer + 1 != layers.size();
+  }
   // Share of the layer's units that the last Forward dropped.
   double DroppedOf(size_t layer) const {
-    if (!draws || layer + 1 == bottom_layers || layer + 1 == layers.size()) return 0.0;
+    if (!draws || !IsHidden(layer)) return 0.0;
     return layer < bottom_layers ? spec.dropout_bot : spec.dropout_top;
   }
   // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
@@ -46,8 +50,10 @@ struct DlrmModel::Impl {
   MatrixProducts interaction_products;    // f32 where the MLPs' are of integers
   std::unique_ptr<Interaction> interaction;
   std::unique_ptr<Loss> loss;
-  std::vector<LinearLayer> layers;  // bottom first
-  std::vector<LayerView> views;     // as layers
+  std::vector<LinearLayer> layers;              // bottom first
+  std::vector<std::optional<BatchNorm>> norms;  // as layers; of hidden ones, if the model has any
+  SumOverWorkers sum_over_workers;
+  std::vector<LayerView> views;  // as layers
   size_t bottom_layers = 0;
 
   // The last Forward.
@@ -98,18 +104,28 @@ DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
                                .own = spec.loss_own})
              .value();
   for (size_t i = 1; i < spec.bottom_mlp.size(); ++i) {
-    AddLayer("bot_l", i - 1, spec.bottom_mlp[i - 1], spec.bottom_mlp[i], Activation::kRelu);
+    const bool has_norm = spec.batch_norm && i + 1 < spec.bottom_mlp.size();
+    AddLayer("bot_l", i - 1, spec.bottom_mlp[i - 1], spec.bottom_mlp[i],
+             has_norm ? Activation::kNone : Activation::kRelu);
   }
   bottom_layers = layers.size();
   uint32_t in = interaction->width();
   for (size_t i = 0; i < spec.top_mlp.size(); ++i) {
     // The last layer's sigmoid is part of the loss, below.
     const bool is_last = i + 1 == spec.top_mlp.size();
-    AddLayer("top_l", i, in, spec.top_mlp[i], is_last ? Activation::kNone : Activation::kRelu);
+    AddLayer("top_l", i, in, spec.top_mlp[i],
+             is_last || spec.batch_norm ? Activation::kNone : Activation::kRelu);
     in = spec.top_mlp[i];
   }
   interaction->AddParameters(parameters);
   if (spec.wide) wide_block = parameters->Add("wide.weight", 1, spec.bottom_mlp.front());
+  norms.resize(layers.size());
+  for (size_t l = 0; l < layers.size() && spec.batch_norm; ++l) {
+    if (!IsHidden(l)) continue;
+    const std::string name = l < bottom_layers ? fmt::format("bot_bn.{}", l)
+                                               : fmt::format("top_bn.{}", l - bottom_layers);
+    norms[l].emplace(layers[l].out(), name, parameters);
+  }
   end_block = parameters->blocks().size();
   outputs.resize(layers.size());
   deltas.resize(layers.size());
@@ -134,7 +150,9 @@ void DlrmModel::Impl::AddLayer(std::string_view mlp, size_t number, uint32_t in,
 void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
   for (size_t l = first; l < last; ++l) {
     outputs[l].resize(samples * layers[l].out());
-    layers[l].Forward(x, samples, outputs[l].data());
+    if (samples > 0) layers[l].Forward(x, samples, outputs[l].data());
+    if (norms[l] && draws) norms[l]->ForwardOfStep(samples, sum_over_workers, outputs[l].data());
+    if (norms[l] && !draws) norms[l]->ForwardOfScores(samples, outputs[l].data());
     if (const double p = DroppedOf(l); p > 0.0) {
       DropUnits(*draws, l, p, samples, layers[l].out(), outputs[l].data());
     }
@@ -153,7 +171,8 @@ void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, float* dx) {
     if (const double p = DroppedOf(l); p > 0.0) {
       DropUnitsBackward(p, deltas[l].size(), deltas[l].data());
     }
-    layers[l].Backward(outputs[l].data(), deltas[l].data(), layer_dx);
+    if (norms[l]) norms[l]->Backward(outputs[l].data(), sum_over_workers, deltas[l].data());
+    if (samples > 0) layers[l].Backward(outputs[l].data(), deltas[l].data(), layer_dx);
     EndLayer(l, /*is_forward=*/false);
   }
 }
@@ -223,6 +242,26 @@ void DlrmModel::CountPhasesIn(const Phases& phases) {
 const std::vector<DlrmModel::LayerView>& DlrmModel::layers() const { return impl_->views; }
 size_t DlrmModel::bottom_layers() const { return impl_->bottom_layers; }
 
+void DlrmModel::SumOverWorkersBy(SumOverWorkers sum) { impl_->sum_over_workers = std::move(sum); }
+
+std::vector<size_t> DlrmModel::SumsOfAStep() const {
+  const Impl& m = *impl_;
+  std::vector<size_t> sums;
+  for (const std::optional<BatchNorm>& norm : m.norms) {
+    if (norm) sums.push_back(norm->forward_sums());
+  }
+  for (size_t l = m.norms.size(); l-- > 0;) {
+    if (m.norms[l]) sums.push_back(m.norms[l]->backward_sums());
+  }
+  return sums;
+}
+
+void DlrmModel::MoveStatistics() {
+  for (std::optional<BatchNorm>& norm : impl_->norms) {
+    if (norm) norm->MoveStatistics();
+  }
+}
+
 void DlrmModel::DropUnitsBy(const std::optional<DropoutDraws>& draws) { impl_->draws = draws; }
 
 std::span<const float> DlrmModel::Forward(std::span<const float> dense, size_t samples,
@@ -236,7 +275,7 @@ void DlrmModel::ForwardBottom(std::span<const float> dense, size_t samples) {
   CHECK_EQ(dense.size(), samples * m.spec.bottom_mlp.front());
   m.samples = samples;
   m.dense = dense;
-  if (samples > 0) m.ForwardLayers(0, m.bottom_layers, m.dense.data());
+  if (samples > 0 || m.spec.batch_norm) m.ForwardLayers(0, m.bottom_layers, m.dense.data());
   m.EndMlp();
 }
 
@@ -249,7 +288,11 @@ std::span<const float> DlrmModel::ForwardRest(std::span<const std::vector<float>
   }
   m.sigmoid.resize(samples);
   m.probabilities.resize(samples);
-  if (samples == 0) return m.probabilities;
+  if (samples == 0) {
+    // Workers with samples wait for the sums.
+    if (m.spec.batch_norm) m.ForwardLayers(m.bottom_layers, m.layers.size(), nullptr);
+    return m.probabilities;
+  }
 
   std::vector<const float*> vectors = {m.outputs[m.bottom_layers - 1].data()};
   for (const std::vector<float>& feature : pooled.first(m.spec.features())) {
@@ -299,6 +342,7 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
     for (size_t block = m.first_block; block < m.end_block; ++block) {
       std::ranges::fill(m.parameters->gradients(block), 0.0f);
     }
+    if (m.spec.batch_norm) m.BackwardLayers(m.bottom_layers, m.layers.size(), nullptr);
     return;
   }
 
@@ -329,7 +373,7 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
 
 void DlrmModel::BackwardBottom() {
   Impl& m = *impl_;
-  if (m.samples > 0) m.BackwardLayers(0, m.bottom_layers, nullptr);
+  if (m.samples > 0 || m.spec.batch_norm) m.BackwardLayers(0, m.bottom_layers, nullptr);
   m.EndMlp();
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/phase_log.h"
+#include "worker/dense/batch_norm.h"
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/dropout.h"
 #include "worker/dense/model_spec.h"
@@ -26,7 +27,8 @@ class DlrmModel {
   // Adds the blocks of the bottom, then the top MLP, per layer W (out x in) then b (out), by
   // torch's names ("bot_l.0.weight", "bot_l.0.bias", "bot_l.2.weight", ...: odd numbers are
   // activations), then those of the interaction, then "wide.weight" (1 x dense numbers) if the
-  // model is wide. `parameters` outlives the model and is allocated before the first Forward.
+  // model is wide, then those of batch normalisation ("bot_bn.0.weight", ...: by layer of the MLP).
+  // `parameters` outlives the model and is allocated before the first Forward.
   // Requires spec.Validate() to be OK.
   DlrmModel(const ModelSpec& spec, DenseParameters* parameters);
   ~DlrmModel();
@@ -50,9 +52,17 @@ class DlrmModel {
   // Memory of what Forward and Backward keep.
   size_t activation_bytes() const;
 
-  // Later passes are of training and drop units (ModelSpec::dropout_bot, dropout_top), of samples
-  // draws->first and on; nullopt, as at first: they drop none.
+  // Later passes are of training: they drop units (ModelSpec::dropout_bot, dropout_top), of samples
+  // draws->first and on, and normalise by the statistics of the step. nullopt, as at first:
+  // neither.
   void DropUnitsBy(const std::optional<DropoutDraws>& draws);
+
+  // Batch normalisation in training: how sums over workers are made, null for one worker; how many
+  // floats each has, in the order in which a pass forward and backward makes them, with or without
+  // samples; and after the pass, new running statistics.
+  void SumOverWorkersBy(SumOverWorkers sum);
+  std::vector<size_t> SumsOfAStep() const;
+  void MoveStatistics();
 
   // dense: samples x bottom_mlp[0]; it stays where it is until after Backward. pooled[k]: samples x
   // spec.pooled_width(k), for k < spec.pooled(). Returns samples probabilities; the span is good

@@ -120,6 +120,12 @@ Status ModelSpec::Validate() const {
         "0.5",
         loss_threshold);
   }
+  if (batch_norm && bottom_mlp.size() == 2 && top_mlp.size() == 1) {
+    return UsageError(
+        "batch_norm normalises hidden layers, and the MLPs have none, only their last layers: "
+        "leave "
+        "batch_norm out, or give an MLP a hidden layer");
+  }
   RETURN_IF_ERROR(CheckDropout("dropout_bot", dropout_bot, bottom_mlp, 2));
   return CheckDropout("dropout_top", dropout_top, top_mlp, 1);
 }

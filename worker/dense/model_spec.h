@@ -36,6 +36,10 @@ struct ModelSpec {
   // layers of the MLP but its last. [0, 1).
   double dropout_bot = 0.0, dropout_top = 0.0;
 
+  // Hidden layers of both MLPs, all but the last of each, are normalised over the samples of a step
+  // (batch_norm.h).
+  bool batch_norm = false;
+
   uint32_t features() const { return static_cast<uint32_t>(feature_widths.size()); }
   // The vectors that the model takes: of each feature, and then, if `wide`, the sum of each
   // feature's first-order weights, which is 1 wide.

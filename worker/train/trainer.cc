@@ -34,6 +34,10 @@ Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
       clock_(parts.clock, parts.client),
       steps_done_(options.first_step) {
   with_.step.CountPhasesIn(&clock_.phases());
+  with_.step.SumOverWorkersBy([this](std::span<float> values) {
+    return with_.workers.SumInRankOrder(values,
+                                        fmt::format("step {}, batch statistics", steps_done_));
+  });
   CHECK_GT(options_.mini_batch_size, 0u);
   CHECK_LE(options_.first_step_of_data, options_.first_step);
 }

@@ -35,6 +35,7 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
       forward_(options.model, options.tables, options.pools_on_shards),
       rows_(std::move(rows)) {
   CHECK_GE(options_.accumulation, 1u);
+  CHECK(options_.accumulation == 1 || !options_.model.batch_norm);
   CHECK(options_.lookup_l2 == 0.0 || std::ranges::count(options_.pools_on_shards, true) == 0);
   DenseOptimizerOptions optimizer_options = options_.optimizer_options;
   optimizer_options.parameters = dense().size();
@@ -43,6 +44,18 @@ TrainingStep::TrainingStep(const TrainingStepOptions& options, std::unique_ptr<W
   allreduce_.resize(dense().size() + (rows_ ? rows_->allreduce_floats() : 0) + kFlags);
   if (options_.accumulation == 1)
     dense().PlaceGradients(std::span(allreduce_).first(dense().size()));
+}
+
+void TrainingStep::SumOverWorkersBy(SumOfWorkers sum) {
+  sum_over_workers_ = std::move(sum);
+  sums_of_a_step_ = model().SumsOfAStep();
+  model().SumOverWorkersBy([this](std::span<float> values) { SumOverWorkers(values); });
+}
+
+void TrainingStep::SumOverWorkers(std::span<float> values) {
+  CHECK_EQ(values.size(), sums_of_a_step_.at(sums_done_));
+  ++sums_done_;
+  if (summed_.ok()) summed_ = sum_over_workers_(values);
 }
 
 void TrainingStep::CountPhasesIn(PhaseLog* log) {
@@ -119,6 +132,7 @@ Result<StepFigures> TrainingStep::ComputeRows(uint64_t global_samples) {
     sum.samples += figures.samples;
     sum.correct += figures.correct;
   }
+  RETURN_IF_ERROR(summed_);
   if (options_.lookup_l2 > 0.0) {
     AddLookupL2(options_.lookup_l2, global_samples, &forward_.row_batches());
   }
@@ -143,6 +157,7 @@ void TrainingStep::BackwardBottom(uint32_t piece) {
 
 Status TrainingStep::ComputeRest() {
   BackwardBottom(options_.accumulation - 1);
+  RETURN_IF_ERROR(summed_);
   if (rows_) {
     rows_->WriteGradients(forward_.row_batches(),
                           std::span(allreduce_).subspan(dense().size(), rows_->allreduce_floats()));
@@ -155,6 +170,10 @@ Status TrainingStep::ComputeRest() {
 }
 
 void TrainingStep::GiveUp() {
+  while (sums_done_ < sums_of_a_step_.size()) {
+    std::vector<float> nothing(sums_of_a_step_[sums_done_]);
+    SumOverWorkers(nothing);
+  }
   std::fill(allreduce_.begin(), allreduce_.end(), 0.0f);
   allreduce_.back() = 1.0f;
 }
@@ -226,6 +245,8 @@ Result<bool> TrainingStep::ApplyDense(float learning_rate, uint64_t step) {
     std::copy_n(kept, values.size(), values.begin());
     kept += static_cast<std::ptrdiff_t>(values.size());
   }
+  model().MoveStatistics();
+  sums_done_ = 0;
   RETURN_IF_ERROR(CheckDense(step));
   if (rows_) {
     RETURN_IF_ERROR(rows_->Apply(step, learning_rate,

@@ -8,6 +8,7 @@
 // that the process was given.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -90,8 +91,13 @@ class TrainingStep {
   std::span<float> allreduce() { return allreduce_; }
   void AskToStop() { is_stop_asked_ = true; }
 
+  // How batch normalisation sums over workers while a step computes; without it, there is one
+  // worker. An error of `sum` is one of the step's.
+  using SumOfWorkers = std::function<Status(std::span<float> values)>;
+  void SumOverWorkersBy(SumOfWorkers sum);
+
   // Instead of computing, or after it has failed: allreduce() says that this worker gave up, and
-  // has no gradients.
+  // has no gradients. Takes part in the sums that other workers still wait for.
   void GiveUp();
   // After allreduce() was summed over workers: some worker gave up, and no worker may apply the
   // sum.
@@ -122,6 +128,7 @@ class TrainingStep {
   WorkerRows* rows() { return rows_.get(); }
 
  private:
+  void SumOverWorkers(std::span<float> values);
   SampleSlice Piece(uint32_t index) const;  // of the batch's samples
   StepFigures ComputePiece(SampleSlice samples, uint64_t global_samples);
   void BackwardBottom(uint32_t piece);
@@ -143,6 +150,10 @@ class TrainingStep {
   std::vector<float> allreduce_;
   std::vector<float> frozen_;  // values of frozen blocks, one after the other
   bool is_stop_asked_ = false;
+  SumOfWorkers sum_over_workers_;
+  std::vector<size_t> sums_of_a_step_;  // floats of each
+  size_t sums_done_ = 0;                // of the step under way
+  Status summed_;                       // of those
   PhaseLog* phases_ = nullptr;
   std::vector<PhaseLog::Phase> pool_backward_;  // of each feature, if spans are kept
 };

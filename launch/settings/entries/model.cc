@@ -153,6 +153,14 @@ void AddDropout(SettingList& list) {
            {.help = rest + "top MLP", .unit = "fraction", .digest = kOfRun});
 }
 
+void AddBatchNorm(SettingList& list) {
+  list.Add(Switch(MEMBER(model.batch_norm)),
+           {.help = "Normalise each unit of hidden layers: in training over the samples of a step, "
+                    "those of all workers together, and in scores by running means. Hidden are all "
+                    "layers but the last of each MLP",
+            .digest = kIn});
+}
+
 void AddTables(SettingList& list) {
   list.Add(Held(MEMBER(table_defaults.initialiser), NameValue(Initialisers())),
            {.help = "Initial values of rows. counter: uniform, from a hash of seed, table, row and "
@@ -205,7 +213,7 @@ void AddMixedTables(SettingList& list) {
 
 REGISTER_MEMBER(RegisterSettings(Section::kModel,
                                  {AddShape, AddInteraction, AddPrecision, AddLoss, AddDropout,
-                                  AddTables, AddQrTables, AddMixedTables}));
+                                  AddBatchNorm, AddTables, AddQrTables, AddMixedTables}));
 
 }  // namespace
 }  // namespace rowhouse

@@ -1,0 +1,175 @@
+// Batch normalisation: torch's numbers, gradients, and statistics over workers.
+#include "worker/dense/batch_norm.h"
+
+#include <algorithm>
+#include <barrier>
+#include <thread>
+#include <vector>
+
+#include "tests/testing/testing.h"
+#include "worker/dense/dlrm_model.h"
+
+namespace rowhouse {
+namespace {
+
+using Floats = std::vector<float>;
+
+void ExpectNear(std::span<const float> got, const Floats& want, float tolerance, const char* what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << what << i;
+}
+
+// tests/vectors/batch_norm.py.
+TEST(BatchNorm, IsTorchs) {
+  const auto vectors = LoadVectors("batch_norm.json");
+  DenseParameters parameters;
+  BatchNorm norm(vectors.at("units").get<uint32_t>(), "bn", &parameters);
+  parameters.Allocate();
+  std::ranges::copy(vectors.at("weight").get<Floats>(), parameters.values(0).begin());
+  std::ranges::copy(vectors.at("bias").get<Floats>(), parameters.values(1).begin());
+  std::ranges::fill(parameters.values(3), 1.0f);
+  for (const auto& step : vectors.at("steps")) {
+    Floats y = step.at("x").get<Floats>(), dy = step.at("dy").get<Floats>();
+    norm.ForwardOfStep(y.size() / 5, nullptr, y.data());
+    ExpectNear(y, step.at("y").get<Floats>(), 2e-6f, "y");
+    norm.Backward(y.data(), nullptr, dy.data());
+    ExpectNear(dy, step.at("dx").get<Floats>(), 2e-6f, "dx");
+    ExpectNear(parameters.gradients(0), step.at("weight_gradient").get<Floats>(), 4e-6f, "weight");
+    ExpectNear(parameters.gradients(1), step.at("bias_gradient").get<Floats>(), 4e-6f, "bias");
+    norm.MoveStatistics();
+    ExpectNear(parameters.values(2), step.at("running_mean").get<Floats>(), 1e-6f, "mean");
+    ExpectNear(parameters.values(3), step.at("running_var").get<Floats>(), 3e-6f, "var");
+  }
+  Floats y = vectors.at("scores").at("x").get<Floats>();
+  norm.ForwardOfScores(3, y.data());
+  ExpectNear(y, vectors.at("scores").at("y").get<Floats>(), 2e-6f, "scores");
+}
+
+// What one worker has of 24 samples, workers with 11, none and 13 of them have.
+TEST(BatchNorm, NormalisesOverTheSamplesOfAllWorkers) {
+  constexpr size_t kUnits = 3, kWorkers = 3;
+  Floats x(24 * kUnits), dy(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>((i * 7919) % 101) / 10.0f;
+    dy[i] = static_cast<float>((i * 104729) % 103) / 50.0f - 1.0f;
+  }
+  const auto run = [&](size_t first, size_t samples, const SumOverWorkers& sum, Floats* y,
+                       Floats* dx, Floats* statistics) {
+    DenseParameters parameters;
+    BatchNorm norm(kUnits, "bn", &parameters);
+    parameters.Allocate();
+    std::ranges::fill(parameters.values(0), 0.7f);
+    std::ranges::fill(parameters.values(1), 0.2f);
+    std::ranges::fill(parameters.values(3), 1.0f);
+    const auto part = [&](const Floats& all) {
+      return Floats(all.begin() + static_cast<std::ptrdiff_t>(first * kUnits),
+                    all.begin() + static_cast<std::ptrdiff_t>((first + samples) * kUnits));
+    };
+    *y = part(x);
+    *dx = part(dy);
+    norm.ForwardOfStep(samples, sum, y->data());
+    norm.Backward(y->data(), sum, dx->data());
+    norm.MoveStatistics();
+    statistics->assign(parameters.values(2).begin(), parameters.values(2).end());
+    statistics->insert(statistics->end(), parameters.values(3).begin(), parameters.values(3).end());
+  };
+  Floats y, dx, statistics;
+  run(0, 24, nullptr, &y, &dx, &statistics);
+
+  std::barrier all_there(kWorkers);
+  std::vector<Floats> sums(kWorkers), ys(kWorkers), dxs(kWorkers), stats(kWorkers);
+  std::vector<std::thread> workers;
+  for (size_t w = 0; w < kWorkers; ++w) {
+    workers.emplace_back([&, w] {
+      const auto sum = [&, w](std::span<float> values) {
+        sums[w].assign(values.begin(), values.end());
+        all_there.arrive_and_wait();
+        std::ranges::fill(values, 0.0f);
+        for (const Floats& one : sums) {
+          for (size_t i = 0; i < values.size(); ++i) values[i] += one[i];
+        }
+        all_there.arrive_and_wait();
+      };
+      constexpr size_t kFirst[] = {0, 11, 11}, kSamples[] = {11, 0, 13};
+      run(kFirst[w], kSamples[w], sum, &ys[w], &dxs[w], &stats[w]);
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  Floats all_y, all_dx;
+  for (size_t w = 0; w < kWorkers; ++w) {
+    all_y.insert(all_y.end(), ys[w].begin(), ys[w].end());
+    all_dx.insert(all_dx.end(), dxs[w].begin(), dxs[w].end());
+    EXPECT_EQ(stats[w], stats[0]) << "workers keep equal statistics";
+  }
+  ExpectNear(all_y, y, 1e-5f, "y");
+  ExpectNear(all_dx, dx, 1e-5f, "dx");
+  ExpectNear(stats[0], statistics, 1e-4f, "statistics");
+}
+
+// Central differences of the loss of a step.
+TEST(BatchNorm, GradientsAreThoseOfTheModel) {
+  ModelSpec spec;
+  spec.bottom_mlp = {2, 4, 3};
+  spec.top_mlp = {5, 1};
+  spec.feature_widths = {3};
+  spec.loss = "bce";
+  spec.batch_norm = true;
+  ASSERT_OK(spec.Validate());
+  DenseParameters parameters;
+  DlrmModel model(spec, &parameters);
+  parameters.Allocate();
+  uint64_t draw = 0;
+  for (float& value : parameters.values()) {
+    value = static_cast<float>((++draw * 7919) % 101) / 101.0f - 0.35f;
+  }
+  for (size_t b = 0; b < parameters.blocks().size(); ++b) {
+    if (!parameters.blocks()[b].name.ends_with("running_var")) continue;
+    std::ranges::fill(parameters.values(b), 1.0f);
+  }
+  constexpr size_t kSamples = 9;
+  std::vector<float> dense(kSamples * 2), labels(kSamples);
+  std::vector<std::vector<float>> pooled = {std::vector<float>(kSamples * 3)}, gradients;
+  for (float& x : dense) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
+  for (float& x : pooled[0]) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
+  for (size_t s = 0; s < kSamples; ++s) labels[s] = static_cast<float>(s % 2);
+  model.DropUnitsBy(DropoutDraws{});
+  const auto loss = [&] {
+    model.Forward(dense, kSamples, pooled);
+    return model.LossSum(labels) / kSamples;
+  };
+  loss();
+  model.Backward(labels, kSamples, &gradients);
+  const std::vector<float> got(parameters.gradients().begin(), parameters.gradients().end());
+  size_t nonzero = 0;
+  const auto expect = [&](float* at, float gradient, const std::string& what) {
+    const float was = *at, h = 1e-3f;
+    *at = was + h;
+    const double above = loss();
+    *at = was - h;
+    const double below = loss();
+    *at = was;
+    EXPECT_NEAR(gradient, (above - below) / (2.0 * h), 4e-3) << what;
+    nonzero += std::abs(gradient) > 1e-3f ? 1 : 0;
+  };
+  for (const DenseParameters::Block& block : parameters.blocks()) {
+    for (size_t i = block.offset; i < block.offset + block.size(); ++i) {
+      expect(&parameters.values()[i], got[i], block.name);
+    }
+  }
+  for (size_t i = 0; i < gradients[0].size(); ++i) expect(&pooled[0][i], gradients[0][i], "pooled");
+  EXPECT_GT(nonzero, 25u);
+}
+
+TEST(BatchNorm, WithoutHiddenLayersIsRefused) {
+  ModelSpec spec;
+  spec.bottom_mlp = {2, 3};
+  spec.top_mlp = {1};
+  spec.feature_widths = {3};
+  spec.batch_norm = true;
+  EXPECT_THAT(spec.Validate().message(), testing::HasSubstr("batch_norm normalises hidden layers"));
+  spec.top_mlp = {4, 1};
+  EXPECT_OK(spec.Validate());
+}
+
+}  // namespace
+}  // namespace rowhouse
