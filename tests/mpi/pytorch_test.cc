@@ -68,11 +68,11 @@ void WriteData(const std::string& path) {
 // rounds all of a layer's weights by one scale, and all inputs of a batch.
 void CompareInt8(const TempDir& dir, const ProcessResult& scored) {
   ASSERT_EQ(scored.exit_code, 0) << scored.Describe();
-  const std::string import = "from torch.nn.functional import embedding_bag, linear\n";
+  const std::string import = "from torch.nn.functional import batch_norm, embedding_bag, linear\n";
   std::string program = CodeOf("predict.md", "pytorch");
   ASSERT_NE(program.find(import), std::string::npos);
   program.replace(program.find(import), import.size(),
-                  "from torch.nn.functional import embedding_bag\n"
+                  "from torch.nn.functional import batch_norm, embedding_bag\n"
                   "torch.backends.quantized.engine = 'qnnpack'\n"
                   "def linear(x, weights, bias):\n"
                   "    layer = torch.nn.Linear(weights.shape[1], weights.shape[0])\n"
@@ -96,14 +96,14 @@ void CompareInt8(const TempDir& dir, const ProcessResult& scored) {
   EXPECT_LT(difference / 600, 1e-2);
 }
 
-void CompareWithTheProgramOfTheDocs(bool is_wide) {
+void CompareWithTheProgramOfTheDocs(const std::string& of_model) {
   if (!HasTorch()) GTEST_SKIP() << "Debian's python3-torch and python3-numpy are not installed";
   const TempDir dir;
   ASSERT_NO_FATAL_FAILURE(WriteData(dir / "data"));
   std::ofstream(dir / "model.yaml")
       << "model: {arch_mlp_bot: [2, 16, 8], arch_mlp_top: [16, 1], arch_sparse_feature_size: 8,\n"
          "        loss_function: bce"
-      << (is_wide ? ", wide: true" : "")
+      << of_model
       << "}\n"
          "training: {mini_batch_size: 20, learning_rate: 0.1, optimizer: adagrad, nepochs: 3}\n"
          "tables:\n  list:\n"
@@ -141,12 +141,14 @@ void CompareWithTheProgramOfTheDocs(bool is_wide) {
       CompareInt8(dir, run({"predict", "--data=" + dir / "data", "--out=-", "--quantize_mlp=8"})));
 }
 
-TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) {
-  CompareWithTheProgramOfTheDocs(/*is_wide=*/false);
-}
+TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfPredict) { CompareWithTheProgramOfTheDocs(""); }
 
 TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfAWideModel) {
-  CompareWithTheProgramOfTheDocs(/*is_wide=*/true);
+  CompareWithTheProgramOfTheDocs(", wide: true");
+}
+
+TEST(PyTorch, TheProgramOfTheDocsGivesTheScoresOfANormalisedModel) {
+  CompareWithTheProgramOfTheDocs(", batch_norm: true");
 }
 
 // docs/predict.md's program for tokens, word for word; of texts their keys.
