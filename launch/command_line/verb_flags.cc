@@ -39,6 +39,10 @@ constexpr VerbFlag kFlags[] = {
      "Compares what sharding cost each run (memory, rows, bytes, time), not what the runs learned",
      true},
 
+    {kStepFlag, kPredict | kEval | kCkpt,
+     "Which model of model_dir: best, the checkpoint of the best one by validation; last, the one "
+     "that the run ended with. Default: best where the run validated (valid_fraction). ckpt: of "
+     "export"},
     {kUntrainedFlag, kPredict | kEval | kCkpt,
      "What rows that no step has trained read. initial: their initial value, as in training; zero; "
      "mean: the mean of the table's trained rows. ckpt: of export",

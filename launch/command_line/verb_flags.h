@@ -71,6 +71,7 @@ inline constexpr std::string_view kUntrainedFlag = "untrained";
 inline constexpr std::string_view kRowsFlag = "rows";
 inline constexpr std::string_view kRowsMemoryFlag = "rows_memory_mb";
 inline constexpr std::string_view kQuantizeMlpFlag = "quantize_mlp";
+inline constexpr std::string_view kStepFlag = "step";
 inline constexpr std::string_view kGroupByFlag = "group_by";
 inline constexpr std::string_view kImportanceFlag = "importance";
 inline constexpr std::string_view kQuantizeRowsFlag = "quantize_rows";

@@ -107,7 +107,7 @@ Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const ModelRowsOptions rows, ReadRowsOptions(command_line));
   ASSIGN_OR_RETURN(const MlpPrecision mlp, ReadMlpPrecision(command_line));
   job.settings = std::make_unique<Settings>(settings);
-  ASSIGN_OR_RETURN(job.hold, UseLastSave(job.settings.get()));
+  ASSIGN_OR_RETURN(job.hold, UseSave(command_line.Value(kStepFlag), job.settings.get()));
   RETURN_IF_ERROR(
       FindPreprocessing(job.settings.get()).Annotate("--model_dir=" + settings.output.model_dir));
   // The data first: it takes less time to find that they cannot be read.
