@@ -64,6 +64,9 @@ constexpr VerbFlag kFlags[] = {
      "Also prints how much AUC is lost when the values of a column are shuffled among the samples "
      "(permutation importance): the first 200,000 samples are scored once for each column",
      true},
+    {kHtmlFlag, kEval,
+     "Also writes the figures to this file as a page: ROC and precision-recall curve, calibration "
+     "by score, and what importance and group_by add"},
     {kQuantizeRowsFlag, kPredict | kEval | kCkpt,
      "Bits of a number of a row: 16 (f16), 8, 4 or 2 with a scale and a bias of the row, as "
      "torch's quantized::embedding_bag_byte_prepack, _4bit_prepack and _2bit_prepack. Default: 32, "
