@@ -207,6 +207,7 @@ Status RunVerb(const CommandLine& command_line, const Settings& settings) {
                     .format = command_line.Value(kFormatFlag, "npy"),
                     .is_stored = command_line.Value(kStoredFlag) == "true",
                     .untrained = command_line.Value(kUntrainedFlag, "initial"),
+                    .step = command_line.Value(kStepFlag),
                     .row_bits = command_line.Value(kQuantizeRowsFlag)});
   }
   if (command_line.verb == "compare") {

@@ -21,7 +21,7 @@ struct NamedFile {
 };
 
 bool IsOutput(std::string_view flag, std::string_view verb) {
-  return flag == kJsonFlag || flag == "html" || flag == kCsvFlag || flag == kOutFlag ||
+  return flag == kJsonFlag || flag == kHtmlFlag || flag == kCsvFlag || flag == kOutFlag ||
          flag == "report" || flag == "record_ids" || (flag == "profile" && verb == "train");
 }
 
@@ -91,7 +91,7 @@ Status CheckOutputsAreNoInputs(const CommandLine& command_line, const Settings& 
 
 Status CheckOutputFlags(const CommandLine& command_line) {
   const std::string_view of_compare = command_line.verb == "compare" ? kOutFlag : kCsvFlag;
-  for (const std::string_view flag : {kJsonFlag, std::string_view("html"), kCsvFlag, of_compare}) {
+  for (const std::string_view flag : {kJsonFlag, kHtmlFlag, kCsvFlag, of_compare}) {
     const std::string path = command_line.Value(flag);
     if (path.empty() || path == kJsonToStdout) continue;
     if (const Status status = CheckWritable(path); !status.ok()) {
@@ -99,7 +99,7 @@ Status CheckOutputFlags(const CommandLine& command_line) {
     }
   }
   // Verbs check the rest of their --out themselves.
-  for (const std::string_view flag : {kJsonFlag, std::string_view("html"), kCsvFlag, kOutFlag}) {
+  for (const std::string_view flag : {kJsonFlag, kHtmlFlag, kCsvFlag, kOutFlag}) {
     if (const Status status = CheckOutsideModels(command_line.Value(flag)); !status.ok()) {
       return UsageError("--{}={}", flag, status.message());
     }

@@ -39,6 +39,10 @@ constexpr VerbFlag kFlags[] = {
      "Compares what sharding cost each run (memory, rows, bytes, time), not what the runs learned",
      true},
 
+    {kStepFlag, kPredict | kEval | kCkpt,
+     "Which model of model_dir: best, the checkpoint of the best one by validation; last, the one "
+     "that the run ended with. Default: best where the run validated (valid_fraction). ckpt: of "
+     "export"},
     {kUntrainedFlag, kPredict | kEval | kCkpt,
      "What rows that no step has trained read. initial: their initial value, as in training; zero; "
      "mean: the mean of the table's trained rows. ckpt: of export",
@@ -60,6 +64,9 @@ constexpr VerbFlag kFlags[] = {
      "Also prints how much AUC is lost when the values of a column are shuffled among the samples "
      "(permutation importance): the first 200,000 samples are scored once for each column",
      true},
+    {kHtmlFlag, kEval,
+     "Also writes the figures to this file as a page: ROC and precision-recall curve, calibration "
+     "by score, and what importance and group_by add"},
     {kQuantizeRowsFlag, kPredict | kEval | kCkpt,
      "Bits of a number of a row: 16 (f16), 8, 4 or 2 with a scale and a bias of the row, as "
      "torch's quantized::embedding_bag_byte_prepack, _4bit_prepack and _2bit_prepack. Default: 32, "

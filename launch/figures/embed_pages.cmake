@@ -47,7 +47,8 @@ file(WRITE ${NOTICES} "${notices}")
 set(scripts "")
 set(hashes "")
 foreach(file ${DYGRAPHS_JS} ${CHART_JS} ${PAGES}/page.js ${PAGES}/charts.js ${PAGES}/run.js
-             ${PAGES}/comparison.js ${PAGES}/strategies.js ${PAGES}/lab.js ${PAGES}/start.js)
+             ${PAGES}/comparison.js ${PAGES}/strategies.js ${PAGES}/lab.js ${PAGES}/scores.js
+             ${PAGES}/start.js)
   read_text(${file} text)
   if(text MATCHES "</[sS][cC][rR][iI][pP][tT]|<!--")
     message(FATAL_ERROR "${file} holds </script or <!--, which would end it within a page")

@@ -27,7 +27,7 @@ Result<Settings> SettingsOfModel(const Settings& given) {
 Status Export(const Settings& given, const std::vector<std::string>& arguments,
               const CkptFlags& flags, Figures* found) {
   Settings last = given;
-  ASSIGN_OR_RETURN(const auto hold, UseLastSave(&last));
+  ASSIGN_OR_RETURN(const auto hold, UseSave(flags.step, &last));
   ASSIGN_OR_RETURN(const Settings settings, SettingsOfModel(last));
   ASSIGN_OR_RETURN(const Untrained untrained, FindUntrained(flags.untrained));
   ASSIGN_OR_RETURN(const uint32_t row_bits, FindQuantisedBits(flags.row_bits));
@@ -81,6 +81,9 @@ Status RunCkpt(const Settings& settings, const std::vector<std::string>& argumen
     return UsageError("ckpt {} takes {}, not {} arguments", action,
                       due == 3 ? "TABLE and TOKEN or row=NUMBER" : "flags only",
                       arguments.size() - 1);
+  }
+  if (!flags.step.empty() && action != "export") {
+    return UsageError("--step={}: it is for ckpt export, and the action is {}", flags.step, action);
   }
   const std::string& model_dir = settings.output.model_dir;
   if (model_dir.empty()) {

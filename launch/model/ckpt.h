@@ -39,6 +39,7 @@ struct CkptFlags {
   std::string format = "npy";
   bool is_stored = false;
   std::string untrained = "initial";
+  std::string step = "";      // see UseSave (launch/model/scoring_model.h)
   std::string row_bits = "";  // see FindQuantisedBits (launch/model/model_rows.h)
 };
 

@@ -59,30 +59,6 @@ Status CheckPartOf(const SavedShard& saved, const std::string& host, DeltaReadin
   return saved.host == host ? status.Annotate("its part is missing") : OkStatus();
 }
 
-// A whole checkpoint; else why it is not.
-Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
-                                const std::string& row_dir, const std::string& host) {
-  LastSave save{.directory = CheckpointDirectory(model_dir, steps),
-                .checkpoint = CheckpointName(steps),
-                .manifest = {},
-                .hold = nullptr};
-  if (!HasManifest(save.directory)) return CorruptionError("its manifest.json is gone");
-  ASSIGN_OR_RETURN(save.hold, HoldCheckpoint(save.directory));
-  // The row directory is the model's, and the parts lie in it.
-  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(save.directory, row_dir));
-  save.manifest = rows.manifest();
-  if (save.manifest.steps != steps) {
-    return CorruptionError("its manifest is of step {}", save.manifest.steps);
-  }
-  DeltaReading reading(save.directory);
-  for (const SavedShard& saved : save.manifest.shards) {
-    RETURN_IF_ERROR(
-        CheckPartOf(saved, host, reading).Annotate(fmt::format("shard {}", Raw(saved.shard))));
-  }
-  RETURN_IF_ERROR(CheckModelFiles(save.directory, save.manifest));
-  return save;
-}
-
 // Ascending.
 std::vector<uint64_t> AllCheckpointsOf(const std::string& model_dir) {
   std::vector<uint64_t> steps;
@@ -206,6 +182,29 @@ std::string RowDirectoryOf(const std::string& model_dir, const std::string& row_
   if (model.empty()) return row_dir.empty() ? model_dir + "/rows" : row_dir;
   const fs::path name = fs::path(model_dir + "/").lexically_normal().parent_path().filename();
   return fs::path(row_dir.empty() ? model + "/rows" : row_dir) / "checkpoints" / name;
+}
+
+Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
+                                const std::string& row_dir, const std::string& host) {
+  LastSave save{.directory = CheckpointDirectory(model_dir, steps),
+                .checkpoint = CheckpointName(steps),
+                .manifest = {},
+                .hold = nullptr};
+  if (!HasManifest(save.directory)) return CorruptionError("its manifest.json is gone");
+  ASSIGN_OR_RETURN(save.hold, HoldCheckpoint(save.directory));
+  // The row directory is the model's, and the parts lie in it.
+  ASSIGN_OR_RETURN(const SavedRows rows, SavedRows::Open(save.directory, row_dir));
+  save.manifest = rows.manifest();
+  if (save.manifest.steps != steps) {
+    return CorruptionError("its manifest is of step {}", save.manifest.steps);
+  }
+  DeltaReading reading(save.directory);
+  for (const SavedShard& saved : save.manifest.shards) {
+    RETURN_IF_ERROR(
+        CheckPartOf(saved, host, reading).Annotate(fmt::format("shard {}", Raw(saved.shard))));
+  }
+  RETURN_IF_ERROR(CheckModelFiles(save.directory, save.manifest));
+  return save;
 }
 
 Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& row_dir,

@@ -127,6 +127,10 @@ Result<Manifest> ParseManifest(const nlohmann::json& json) {
                    ReadJsonNumber(json.at("steps_per_epoch"), "steps_per_epoch", UINT64_MAX));
   ASSIGN_OR_RETURN(manifest.data_first_step,
                    ReadJsonNumber(json.at("data_first_step"), "data_first_step", manifest.steps));
+  if (json.contains("best_step")) {
+    ASSIGN_OR_RETURN(manifest.best_step,
+                     ReadJsonNumber(json.at("best_step"), "best_step", manifest.steps));
+  }
   RETURN_IF_ERROR(ParseFiles(json.at("files"), &manifest));
   ASSIGN_OR_RETURN(manifest.tables, TablesFromJson(json.at("tables")));
   RETURN_IF_ERROR(CheckOptimizers(manifest.tables));
@@ -244,6 +248,7 @@ nlohmann::json ManifestToJson(const Manifest& manifest) {
                          {"shards", SavedShardsToJson(manifest.shards)},
                          {"files", FilesToJson(FilesOf(manifest))}};
   VisitTexts(manifest, [&json](const char* key, const std::string& text) { json[key] = text; });
+  if (manifest.best_step) json["best_step"] = *manifest.best_step;
   if (!manifest.data_position.empty()) json["data_position"] = manifest.data_position;
   return json;
 }

@@ -55,7 +55,10 @@ struct Manifest {
   // The step that read the first sample of epoch 0 of the run's data; with `steps` and
   // `steps_per_epoch`, the position in the data.
   uint64_t data_first_step = 0;
-  std::string rows_digest;         // of all rows at `steps`
+  std::string rows_digest;  // of all rows at `steps`
+  // The steps of the best model by validation so far, which a checkpoint may keep; none without
+  // validations.
+  std::optional<uint64_t> best_step = {};
   std::string data_digest = {};    // Dataset::content_digest(); "": not known, or no files
   std::string data_settings = {};  // DataSettingsDigest
   std::vector<TableSpec> tables;

@@ -1,7 +1,9 @@
 #include "launch/model/scoring_model.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "common/clean_text.h"
 #include "common/counted.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/model/last_save.h"
@@ -59,6 +61,61 @@ Result<std::shared_ptr<const FileLock>> UseLastSave(Settings* settings) {
   }
   model_dir = CheckpointDirectory(model_dir, last.checkpoint);
   return last.hold;
+}
+
+Result<std::shared_ptr<const FileLock>> UseSave(const std::string& step, Settings* settings) {
+  const std::string given = settings->output.model_dir;
+  if (!step.empty() && step != "best" && step != "last") {
+    return UsageError("--step={}: expected best or last", step);
+  }
+  const std::string model = ModelOfCheckpoint(given);
+  if (!step.empty() && !model.empty()) {
+    return UsageError(
+        "--step={}: --model_dir={} is a checkpoint, which is one step; leave --step out, or say "
+        "--model_dir={}",
+        step, given, model);
+  }
+  // A run at work deletes the checkpoint of the best once it has made that of a better one.
+  for (std::optional<uint64_t> missed;;) {
+    settings->output.model_dir = given;
+    ASSIGN_OR_RETURN(std::shared_ptr<const FileLock> hold, UseLastSave(settings));
+    if (step == "last" || !model.empty()) return hold;
+    ASSIGN_OR_RETURN(const Manifest last, ReadManifest(settings->output.model_dir));
+    const std::optional<uint64_t> best = last.best_step;
+    if (!best && step == "best") {
+      return UsageError(
+          "--step=best: the run that saved the model in {} did not validate it, so none is known "
+          "to be the best (--valid_fraction validates); leave --step out",
+          given);
+    }
+    if (!best || *best == last.steps) return hold;
+    const std::string directory = CheckpointDirectory(given, *best);
+    const auto refused = [&](StatusCode code, const std::string& why) {
+      return MakeStatus(code,
+                        "--model_dir={}: the best model by validation is that of step {}, and its "
+                        "checkpoint {} {}; --step=last takes the last model, of step {}",
+                        given, *best, directory, why, last.steps);
+    };
+    if (HasManifest(directory)) {
+      Result<LastSave> save = OpenCheckpoint(given, *best, settings->storage.row_dir, HostName());
+      if (save.ok() && save.value().manifest.model_id == last.model_id) {
+        settings->output.model_dir = directory;
+        PrintClean(stderr,
+                   "takes the best model by validation, of step {}; --step=last takes the last, of "
+                   "step {}\n",
+                   *best, last.steps);
+        return save.value().hold;
+      }
+      if (save.ok()) return refused(StatusCode::kUsage, "is another model's");
+      if (missed == best) {
+        return refused(save.status().code(), "is not whole: " + save.status().message());
+      }
+    } else if (missed == best) {
+      return refused(StatusCode::kUsage,
+                     "is not there: it was deleted, or not moved along, or found no room");
+    }
+    missed = best;
+  }
 }
 
 Result<std::unique_ptr<ScoringModel>> ScoringModel::Open(const Settings& settings,

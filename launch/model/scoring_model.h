@@ -22,6 +22,14 @@ namespace rowhouse {
 // there is none, or if a run is at work that has left none yet.
 Result<std::shared_ptr<const FileLock>> UseLastSave(Settings* settings);
 
+// Makes the save that is asked for by --step the model directory, and holds it likewise. `step`:
+// "last": UseLastSave. "best": the checkpoint of the best model by validation of the run that made
+// the last save. "": the best where that run validated, which a line on stderr says, else the last.
+// kUsage if the best is asked for and there was no validation; if its checkpoint is not there: the
+// last does not take its place unasked; or for a `step` of a checkpoint's directory, which is one
+// step. kCorruption if it is damaged.
+Result<std::shared_ptr<const FileLock>> UseSave(const std::string& step, Settings* settings);
+
 // What the weights of the two MLPs are rounded to before they score.
 enum class MlpPrecision {
   kAsTrained,  // dense_precision

@@ -19,7 +19,6 @@
 
 namespace rowhouse {
 
-inline constexpr std::string_view kHtmlFlag = "html";
 
 // kUsage if --reports names what is no report, or if there is no page for it. Modes call it before
 // they work.

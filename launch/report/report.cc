@@ -212,7 +212,7 @@ OrderedJson ReportToJson(const RunReport& report) {
           {"validations", report.validations},
           {"progressive", report.progressive},
           {"best", report.best ? OrderedJson(MEMBERS_AS_JSON((*report.best), step, metric, value,
-                                                             checkpoint))
+                                                             checkpoint, test_auc, test_logloss))
                                : OrderedJson(nullptr)},
           {"totals", report.totals},
           {"phases", PhasesToJson(report.phases)},

@@ -84,9 +84,10 @@ struct RunReport {
   // The best validation, over all runs of the model.
   struct Best {
     uint64_t step = 0;
-    std::string metric;      // auc or logloss
-    double value = 0.0;      // of the metric
-    std::string checkpoint;  // its directory; "": it was not kept
+    std::string metric;                                      // auc or logloss
+    double value = 0.0;                                      // of the metric
+    std::string checkpoint;                                  // its directory; "": it was not kept
+    std::optional<double> test_auc = {}, test_logloss = {};  // none if it was not tested
   };
   struct Totals {
     uint64_t first_step = 0;  // steps that earlier runs did

@@ -264,10 +264,18 @@ std::string BestText(const Settings& settings, const RunOutcome& outcome, uint64
                        Counted(settings.training.early_stop_patience, "validation"), best.step);
   }
   text += fmt::format("best validation: {} {:.4f} at step {}", best.metric, best.value, best.step);
-  if (!best.checkpoint.empty()) {
-    return text + fmt::format(", kept in {0}: rowhouse eval --model_dir={0}\n", best.checkpoint);
+  if (best.test_auc || best.test_logloss) {
+    text +=
+        fmt::format("; its test AUC {:.4f} logloss {:.4f}", best.test_auc.value_or(Metrics::kNone),
+                    best.test_logloss.value_or(Metrics::kNone));
+  } else if (!outcome.why_best_untested.empty()) {
+    text += fmt::format("; not tested ({})", outcome.why_best_untested);
   }
   if (best.step == outcome.summary.steps_done) return text + ", the last one\n";
+  if (!best.checkpoint.empty()) {
+    return text + fmt::format(", kept in {}: rowhouse predict and eval --model_dir={} take it\n",
+                              best.checkpoint, settings.output.model_dir);
+  }
   return text + fmt::format("; that model is not kept: {}\n",
                             settings.keeps_best() ? "its checkpoint found no room on the disk"
                             : settings.output.model_dir.empty()

@@ -65,6 +65,7 @@ struct RunOutcome {
   TrainingSummary summary;
   Evaluation evaluation;  // after the last step; 0 samples if there are none to test on
   std::optional<RunReport::Best> best;  // none without validations
+  std::string why_best_untested;        // "": it was tested, or need not be
   double auc_ceiling = -1.0;            // Dataset::TestAucCeiling()
   RowFacts rows;
   std::vector<ShardTimes> training_times;  // by shard, of training alone; empty: not known

@@ -218,10 +218,11 @@ Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
   return Agree(cluster.world(), status, "comparing settings");
 }
 
-// Twice the deadline of an operation on all rows, and a little more; at most the largest int.
+// Twice the deadline of an operation on all rows, for flush and digest, half of it for the test of
+// the best model (best_test.h), and a little more; at most the largest int.
 uint32_t SavingDeadlineMs(const Settings& settings) {
-  const uint64_t both = 2 * uint64_t{settings.cluster.save_deadline_ms} + kLongerThanAnyPullMs;
-  return static_cast<uint32_t>(std::min<uint64_t>(both, std::numeric_limits<int32_t>::max()));
+  const uint64_t all = 5 * uint64_t{settings.cluster.save_deadline_ms} / 2 + kLongerThanAnyPullMs;
+  return static_cast<uint32_t>(std::min<uint64_t>(all, std::numeric_limits<int32_t>::max()));
 }
 
 Result<Roles> AssignRolesAsTold(const Settings& settings, const Cluster& cluster) {

@@ -21,6 +21,7 @@
 #include "launch/profile/run_profiler.h"
 #include "launch/report/debug_print.h"
 #include "launch/report/restarts.h"
+#include "launch/run/best_test.h"
 #include "launch/run/checkpoints.h"
 #include "launch/run/early_stop.h"
 #include "launch/run/id_recording.h"
@@ -435,6 +436,7 @@ Result<Checkpoints::WriteModel> WorkerRun::TakeModel(uint64_t steps,
   manifest.steps = steps;
   manifest.steps_per_epoch = trainer_.steps_per_epoch();
   manifest.data_first_step = job_.first_step_of_data();
+  if (early_stop_.best()) manifest.best_step = early_stop_.best()->step;
   manifest.rows_digest = rows_digest;
   manifest.data_digest = data_.content_digest();
   manifest.data_settings = DataSettingsDigest(setup_.settings);
@@ -521,12 +523,17 @@ Status WorkerRun::ReportOutcome() {
                    AskForRows(client_, *links_.dialer, setup_.clock, summary_.steps_done,
                               *run_.step->rows(), settings.output.rows_digest));
   RETURN_IF_ERROR(SaveModelWith(facts.digest));
-  phases_.test = trainer_.evaluation_seconds();
+  const TimeNs tests_best = setup_.clock.NowNs();
+  std::optional<RunReport::Best> best = Best();
+  std::string why_best_untested =
+      best ? TestBest(setup_, summary_, evaluation_, data_, &*best) : "";
+  phases_.test = trainer_.evaluation_seconds() + SecondsSince(tests_best, setup_.clock);
   const RunOutcome outcome{
       .history = HistorySoFar(),
       .summary = summary_,
       .evaluation = evaluation_,
-      .best = Best(),
+      .best = std::move(best),
+      .why_best_untested = std::move(why_best_untested),
       .auc_ceiling = data_.TestAucCeiling(),
       .rows = std::move(facts),
       .training_times = training_times_.by_shard(),

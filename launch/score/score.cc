@@ -17,6 +17,7 @@
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
+#include "launch/figures/page.h"
 #include "launch/hosts/process_end.h"
 #include "launch/model/ckpt.h"
 #include "launch/model/model_settings.h"
@@ -107,7 +108,7 @@ Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
   ASSIGN_OR_RETURN(const ModelRowsOptions rows, ReadRowsOptions(command_line));
   ASSIGN_OR_RETURN(const MlpPrecision mlp, ReadMlpPrecision(command_line));
   job.settings = std::make_unique<Settings>(settings);
-  ASSIGN_OR_RETURN(job.hold, UseLastSave(job.settings.get()));
+  ASSIGN_OR_RETURN(job.hold, UseSave(command_line.Value(kStepFlag), job.settings.get()));
   RETURN_IF_ERROR(
       FindPreprocessing(job.settings.get()).Annotate("--model_dir=" + settings.output.model_dir));
   // The data first: it takes less time to find that they cannot be read.
@@ -253,7 +254,7 @@ std::string TextOf(const Measured& m) {
       ErrorText(m), ImportanceText(m));
 }
 
-std::string JsonOf(const Measured& m, const Manifest& model) {
+nlohmann::ordered_json JsonOf(const Measured& m, const Manifest& model) {
   nlohmann::ordered_json json = {{"model_digest", ModelDigest(model)},
                                  {"steps", model.steps},
                                  {"samples", m.summary.samples},
@@ -298,7 +299,20 @@ std::string JsonOf(const Measured& m, const Manifest& model) {
                         {"samples", m.grouped.samples},
                         {"groups_left_out", m.grouped.groups_left_out}};
   }
-  return DumpJson(json, 2) + "\n";
+  return json;
+}
+
+// The page that --html asks for.
+Status WritePage(const CommandLine& command_line, const Settings& settings,
+                 const nlohmann::ordered_json& json) {
+  const std::string path = command_line.Value(kHtmlFlag);
+  if (path.empty()) return OkStatus();
+  const std::string& data = settings.data.file;
+  return WriteFileOfFlag(std::string(kHtmlFlag), path,
+                         PageText("scores", {{"model", settings.output.model_dir},
+                                             {"label", settings.output.label},
+                                             {"data", data.empty() ? settings.data_source() : data},
+                                             {"scores", json}}));
 }
 
 }  // namespace
@@ -371,8 +385,10 @@ Status RunEval(const CommandLine& command_line, const Settings& settings) {
                              .importance = std::move(importance),
                              .rows_bytes = job.model->rows().bytes()};
   fmt::print(stderr, "{}", only.Warning());
-  return DeliverFigures(command_line.Value(kJsonFlag), JsonOf(measured, job.model->manifest()),
-                        TextOf(measured));
+  const nlohmann::ordered_json json = JsonOf(measured, job.model->manifest());
+  RETURN_IF_ERROR(
+      DeliverFigures(command_line.Value(kJsonFlag), DumpJson(json, 2) + "\n", TextOf(measured)));
+  return WritePage(command_line, *job.settings, json);
 }
 
 }  // namespace rowhouse

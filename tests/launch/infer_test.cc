@@ -117,6 +117,30 @@ TEST_F(Infer, SkewedNumbersGetBuckets) {
       << "of few numbers nobody knows how they are spread";
 }
 
+TEST_F(Infer, SkewedNumbersOfAFormatOfTheirOwnGetBuckets) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) {
+    // I1 is nearly always 0, I2 as often one number as another.
+    text += fmt::format("{}\t{}\t{}", i % 5 == 0, i % 40 == 0 ? 1000 : 0, i % 97);
+    for (int k = 2; k < 13; ++k) text += "\t";
+    for (int k = 0; k < 26; ++k) text += fmt::format("\t{:x}", 1 + (i + k) % 30);
+    text += "\n";
+  }
+  const std::string file = Write(text, "day_0");
+  const Result<Inferred> found = InferByFormat("criteo", {file});
+  ASSERT_OK(found);
+  ASSERT_EQ(found.value().schema.dense.size(), 13u);
+  ASSERT_EQ(found.value().schema.categorical.size(), 27u);
+  EXPECT_EQ(
+      found.value().schema.categorical[0],
+      (CategoricalColumn{.name = "I1", .rows = 33, .missing_row = true, .edges = "quantiles(32)"}));
+  EXPECT_EQ(found.value().schema.categorical[1].name, "C1");
+  Settings settings;
+  ASSERT_OK(ReadYamlText(ConfigText(found.value(), file), "my.yaml", &settings));
+  settings.Complete();
+  EXPECT_OK(settings.Validate(false));
+}
+
 TEST_F(Infer, SeparatorsAndHeaders) {
   const auto line = [](char s) {
     return [s](int i) { return fmt::format("{}{}x{}{}{}", i % 2, s, i % 7, s, i * 1.5); };

@@ -184,6 +184,20 @@ TEST_F(Predict, EvalHasTheMeasuresOfEachGroup) {
   EXPECT_GT(grouped.at("auc").get<double>(), 0.0);
   EXPECT_LT(grouped.at("auc").get<double>(), 1.0);
 
+  // The page has what the JSON has.
+  const ProcessResult page =
+      Run({"eval", "--group_by=" + column, "--importance", "--html=" + dir_ / "scores.html"});
+  EXPECT_EQ(page.exit_code, 0) << page.Describe();
+  EXPECT_THAT(page.out, HasSubstr("GAUC "));
+  const std::string html = TextOf(dir_ / "scores.html");
+  for (const char* member : {"\"page\":\"scores\"", "\"by_group\":{", "\"curve\":[",
+                             "\"by_score\":[", "\"normalised_entropy\":", "\"importance\":{"}) {
+    EXPECT_THAT(html, HasSubstr(member));
+  }
+  const ProcessResult nowhere = Run({"eval", "--html=" + dir_ / "none/scores.html"});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("--html="));
+
   const ProcessResult refused = Run({"eval", "--group_by=nobody"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("--group_by=nobody: the model has no such column"));

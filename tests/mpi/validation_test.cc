@@ -52,9 +52,13 @@ class Validation : public testing::Test {
   std::string DirectoryOfBest(const TrainResult& result) {
     return result.report["best"]["checkpoint"].get<std::string>();
   }
-  nlohmann::json Eval(const std::string& model_dir) {
-    const ProcessResult result =
-        RunCommand({.arguments = {ROWHOUSE_BINARY, "eval", "--model_dir=" + model_dir, "--json"}});
+  ProcessResult RunEval(const std::string& model_dir, const std::vector<std::string>& more = {}) {
+    Command command{.arguments = {ROWHOUSE_BINARY, "eval", "--model_dir=" + model_dir, "--json"}};
+    command.arguments.insert(command.arguments.end(), more.begin(), more.end());
+    return RunCommand(command);
+  }
+  nlohmann::json Eval(const std::string& model_dir, const std::vector<std::string>& more = {}) {
+    const ProcessResult result = RunEval(model_dir, more);
     EXPECT_EQ(result.exit_code, 0) << result.Describe();
     return nlohmann::json::parse(result.out, nullptr, false);
   }
@@ -108,6 +112,60 @@ TEST_F(Validation, EndsEarlyWithTheSameBestModelOnAnyNodesAndAfterStops) {
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_THAT(again.out, HasSubstr("with a higher --early_stop_patience it goes on"));
   EXPECT_EQ(again.digest, whole.digest);
+}
+
+TEST_F(Validation, ScoresAreThoseOfTheBestModelUnlessTheLastIsAskedFor) {
+  const TrainResult run = Train(RunIn("early", {}));
+  ASSERT_EQ(run.exit_code, 0) << run.Describe();
+  const auto& best = run.report["best"];
+  const std::string early = dir_ / "early", kept = DirectoryOfBest(run);
+  const nlohmann::json tested = Eval(kept);
+  EXPECT_NEAR(best["test_auc"].get<double>(), tested["auc"].get<double>(), 1e-9);
+  EXPECT_NEAR(best["test_logloss"].get<double>(), tested["logloss"].get<double>(), 1e-6);
+  EXPECT_THAT(run.out, HasSubstr(fmt::format("; its test AUC {:.4f} logloss ",
+                                             best["test_auc"].get<double>())));
+
+  const ProcessResult scored = RunEval(early);
+  EXPECT_EQ(nlohmann::json::parse(scored.out, nullptr, false)["auc"], tested["auc"]);
+  EXPECT_THAT(scored.err, HasSubstr(fmt::format("takes the best model by validation, of step {}; "
+                                                "--step=last takes the last, of step {}\n",
+                                                best["step"].get<uint64_t>(),
+                                                run.report["totals"]["steps"].get<uint64_t>())));
+  const nlohmann::json last = Eval(early, {"--step=last"});
+  EXPECT_EQ(last["steps"], run.report["totals"]["steps"]);
+  EXPECT_NEAR(last["auc"].get<double>(), run.report["evaluations"][0]["auc"].get<double>(), 1e-6);
+  const ProcessResult exported =
+      RunCommand({.arguments = {ROWHOUSE_BINARY, "ckpt", "export", "--model_dir=" + early,
+                                "--out=" + dir_ / "export"}});
+  EXPECT_EQ(exported.exit_code, 0) << exported.Describe();
+  EXPECT_THAT(exported.err, HasSubstr("takes the best model by validation"));
+
+  for (const auto& [arguments, why] :
+       {std::pair{std::pair{kept, "--step=last"}, "is a checkpoint, which is one step"},
+        std::pair{std::pair{early, "--step=first"}, "--step=first: expected best or last"}}) {
+    const ProcessResult refused = RunEval(arguments.first, {arguments.second});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr(why));
+  }
+
+  // Moved with its checkpoints it is the same model; without them the best is not there.
+  const std::string moved = dir_ / "moved";
+  fs::rename(early, moved);
+  EXPECT_EQ(Eval(moved)["auc"], tested["auc"]);
+  fs::remove_all(moved + "/checkpoints");
+  const ProcessResult gone = RunEval(moved);
+  EXPECT_EQ(gone.exit_code, 2) << gone.Describe();
+  EXPECT_THAT(gone.err, HasSubstr("is not there: it was deleted, or not moved along"));
+  EXPECT_THAT(gone.err, HasSubstr("--step=last takes the last model"));
+  EXPECT_EQ(Eval(moved, {"--step=last"})["auc"], last["auc"]);
+
+  ASSERT_EQ(
+      Train(RunIn("unvalidated", {"--valid_fraction=0", "--early_stop_patience=0", "--nepochs=1"}))
+          .exit_code,
+      0);
+  const ProcessResult none = RunEval(dir_ / "unvalidated", {"--step=best"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("did not validate it"));
 }
 
 TEST_F(Validation, GoesOnAfterKillsToTheSameEnd) {

@@ -101,6 +101,7 @@ ALL_ROWS = """(() => {
 SAID = {
     "awkward": r"(?s)test AUC\n0\.\d+\nat step 10\b",  # one evaluation is a figure
     "strategies": r"\u2215\u2215 cut at three times the shortest: column_wise\n",
+    "scores": r"(?s)GAUC.*ROC\nAUC 0\.\d+.*Precision and recall.*Mean score and label.*AUC lost",
     "scaling": r"(?s)machine: typical figures, not calibrated\n+model: 3 tables of 5,320 rows.*"
                r"simulation: .*workers, logarithmic",
 }
@@ -165,6 +166,15 @@ def lab(rowhouse, out, *flags, mode="--strategies=all"):
     return out
 
 
+def scores(rowhouse, out, model, *flags):
+    """The page of rowhouse eval."""
+    command = [rowhouse, "eval", "--model_dir=" + model, "--html=" + out, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    return out
+
+
 def changed(report, path, change):
     """A copy of a report with something changed."""
     with open(report, encoding="utf-8") as file:
@@ -209,6 +219,15 @@ def make_pages(rowhouse, directory):
     out = os.path.join(directory, "comparison.html")
     compare(rowhouse, out, plain, awkward, many, lone, untrained)
     pages.append(("comparison", out, 4))
+
+    # Scores of a model whose columns have awkward names.
+    model = os.path.join(directory, "model")
+    train(rowhouse, of("scored"), *synthetic, "--config=" + config, "--data_size=6400",
+          "--synthetic_test_samples=2000", "--model_dir=" + model, "--label=" + ATTACK + UNICODE)
+    out = os.path.join(directory, "scores.html")
+    pages.append(("scores", scores(rowhouse, out, model, "--importance", "--group_by=t.0"), 4))
+    out = os.path.join(directory, "scores_plain.html")
+    pages.append(("plain scores", scores(rowhouse, out, model), 3))
 
     awkward_lab = lab(rowhouse, os.path.join(directory, "lab.html"), *synthetic,
                       "--config=" + config, "--synthetic_bag_length=10")

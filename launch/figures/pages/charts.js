@@ -95,10 +95,11 @@ const Charts = (() => {
 
   // series: [{name, points: [[step, value]], level, isDots}]; level: the same value everywhere.
   // range: [first, last] step, the same for curves that lie above one another; format: of a value.
-  // powers {name, format}: x is no step but the binary logarithm of something else. isLog: y is
-  // drawn by its logarithm.
-  function curve(panel, series, {range, format, yName, powers, isLog}) {
-    const nameX = (x) => powers ? "at " + powers.format(2 ** x) : "at step " + Page.count(x);
+  // powers {name, format}: x is no step but the binary logarithm of something else. share: the name
+  // of x, which is no step but goes from 0 to 1. isLog: y is drawn by its logarithm.
+  function curve(panel, series, {range, format, yName, powers, share, isLog}) {
+    const nameX = (x) => powers ? "at " + powers.format(2 ** x)
+                       : share ? `at ${share} ${Page.fixed(x, 3)}` : "at step " + Page.count(x);
     if (series.every((one) => one.points.length < 2)) {
       const known = series.filter((one) => one.points.length);
       panel.append(known.length ? Page.cards([
@@ -112,8 +113,8 @@ const Charts = (() => {
     const at = el("span", "legend-at");
     panel.head.append(el("span", "head-end", at, reset));
     const legendPlace = el("div"), place = el("div", "curve");
-    panel.append(legendPlace, place, el("div", "axis-name", powers ? powers.name : "step"));
-    const tick = (x) => Number.isInteger(x) ? short(x) : "";
+    panel.append(legendPlace, place, el("div", "axis-name", powers ? powers.name : share ?? "step"));
+    const tick = (x) => share || Number.isInteger(x) ? short(x) : "";
     const rows = rowsOf(series, range);
     const [first, last] = range;
     const margin = first === last ? 1 : (last - first) * 0.015;
@@ -148,7 +149,7 @@ const Charts = (() => {
         connectSeparatedPoints: true,
         dateWindow: limits,
         xRangePad: 0,
-        includeZero: Boolean(powers) && !isLog,
+        includeZero: Boolean(powers || share) && !isLog,
         logscale: Boolean(isLog),
         ylabel: yName,
         yLabelWidth: 16,

@@ -34,11 +34,14 @@ function drawRun({report, phases: phasesOfSteps = []}) {
   const peak = Math.max(...nodes.map((node) => node.peak_bytes || 0));
   const allSeconds = Object.values(phases).reduce((sum, one) => sum + (one || 0), 0);
   const ceiling = totals.test_auc_ceiling;
+  const best = report.best || {};
   main.append(Page.cards([
     ["Test AUC", last ? fixed(last.auc, 4) : "no test set",
      isNumber(ceiling) ? `best possible ${fixed(ceiling, 4)}` : ""],
     ["Test logloss", last ? fixed(last.logloss, 4) : null,
      last ? several(last.samples, "sample") : ""],
+    ["Test AUC of the best", isNumber(best.test_auc) ? fixed(best.test_auc, 4) : null,
+     `by validation: step ${count(best.step)}`],
     ["Training loss", fixed(finalLoss, 4), finalSteps ? `of the last ${several(finalSteps, "step")}` : ""],
     ["Samples/s", count(totals.samples_per_second),
      isNumber(totals.median_step_ms) ? `${fixed(totals.median_step_ms, 2)} ms a step` : ""],

@@ -3,7 +3,7 @@
 {
   const data = JSON.parse(document.getElementById("data").textContent);
   const pages = {run: drawRun, comparison: drawComparison, strategies: drawStrategies,
-                 lab: drawLab};
+                 lab: drawLab, scores: drawScores};
   pages[data.page](data);
   Charts.draw();
 }

@@ -197,9 +197,32 @@ TEST_F(DerivedColumnsTest, CriteosIntegersAreBucketsBesideItsOwnColumns) {
   data_.schema.categorical[0] = {.name = "x", .cross = {"t3", "I99"}};
   EXPECT_THAT(Refusal(), HasSubstr("cross names column \"I99\", which is not in categorical"));
   EXPECT_THAT(CountCriteoIds(data_).status().message(), HasSubstr("\"I99\""));
-  data_.schema.categorical[0].cross[1] = "t4";
+  data_.schema.categorical[0].cross[1] = "tenth";
   EXPECT_THAT(CountCriteoIds(data_).status().message(),
-              HasSubstr("rows of cross \"x\" are not counted"));
+              HasSubstr("rows of cross \"x\" are not counted, as the data decide the edges of "
+                        "\"tenth\""));
+}
+
+TEST_F(DerivedColumnsTest, RowsOfCriteosCrossesAreCounted) {
+  data_.schema = Schema();
+  data_.schema.format = "criteo";
+  data_.schema.categorical = {
+      {.name = "far", .of = "I2", .edges = "10"},
+      {.name = "pairs", .ids = "dictionary", .missing_row = true, .cross = {"C1", "C2"}},
+      {.name = "near", .ids = "hash", .cross = {"C1", "far"}}};
+  std::string text;
+  const std::pair<int, int> lines[] = {{1, 1}, {1, 2}, {2, 1}, {1, 2}, {2, 1}};
+  for (const auto& [first, second] : lines) {
+    text += fmt::format("1\t\t{}\t\t\t\t\t\t\t\t\t\t\t\t{}\t{}", first == 2 ? "11" : "9", first,
+                        second);
+    for (int i = 2; i < 26; ++i) text += "\t7";
+    text += "\n";
+  }
+  Write(text);
+  std::vector<uint64_t> rows(26, 1);
+  rows[0] = rows[1] = 2;
+  rows.insert(rows.end(), {3, 1 + 3, 2});  // buckets below 10 and from it on, and a missing one
+  EXPECT_EQ(CountCriteoIds(data_).value(), rows);
 }
 
 TEST_F(DerivedColumnsTest, MistakesAreToldWithFileLineAndColumn) {

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "common/durable_file.h"
@@ -74,6 +75,55 @@ class TokenSet {
   std::vector<std::vector<uint16_t>> parts_ = std::vector<std::vector<uint16_t>>(kParts);
   uint64_t size_ = 0;
 };
+
+// The different pairs of a cross, in 8 to 16 bytes a pair.
+class PairSet {
+ public:
+  explicit PairSet(const Cross& cross) : cross_(cross) {}
+
+  void Add(const Batch& raw) {
+    const Bags pairs = cross_.Of(raw);
+    keys_.insert(keys_.end(), pairs.ids.begin(), pairs.ids.end());
+    constexpr size_t kFew = size_t{1} << 20;
+    if (keys_.size() > std::max(kFew, 2 * different_)) size();
+  }
+
+  uint64_t size() {
+    std::ranges::sort(keys_);
+    keys_.erase(std::ranges::unique(keys_).begin(), keys_.end());
+    return different_ = keys_.size();
+  }
+
+ private:
+  const Cross cross_;
+  std::vector<uint64_t> keys_;
+  size_t different_ = 0;  // of keys_ when they were last sorted
+};
+
+// The crosses of a schema, nullopt for its other columns. kUsage for one of buckets whose edges the
+// data decide: they are not known before all are read.
+Result<std::vector<std::optional<PairSet>>> CrossesOf(Schema schema) {
+  for (CategoricalColumn& column : schema.categorical) {
+    if (!column.is_bucket()) continue;
+    ASSIGN_OR_RETURN(EdgeRule rule, ReadEdges(column.edges));
+    column.edge_values = std::move(rule.edges);
+  }
+  std::vector<std::optional<PairSet>> crosses(schema.categorical.size());
+  for (size_t k = 0; k < crosses.size(); ++k) {
+    const CategoricalColumn& column = schema.categorical[k];
+    if (!column.is_cross()) continue;
+    for (const CategoricalColumn& of : schema.categorical) {
+      const bool is_of = std::ranges::count(column.cross, of.name) > 0;
+      if (!is_of || !of.is_bucket() || !of.edge_values.empty()) continue;
+      return UsageError(
+          "schema: rows of cross \"{}\" are not counted, as the data decide the edges of \"{}\"; "
+          "give the edges, or the rows of all tables in section tables of --config",
+          column.name, of.name);
+    }
+    crosses[k].emplace(Cross(schema, k));
+  }
+  return crosses;
+}
 
 // "PATH IDENTITY\n" of each file.
 Result<std::string> DescribeFiles(const std::string& list) {
@@ -206,13 +256,7 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
         options.file);
   }
   const std::vector<CategoricalColumn>& columns = format->schema().categorical;
-  for (const CategoricalColumn& column : columns) {
-    if (!column.is_cross()) continue;
-    return UsageError(
-        "schema: rows of cross \"{}\" are not counted in data of this format; give the rows of all "
-        "tables in section tables of --config",
-        column.name);
-  }
+  ASSIGN_OR_RETURN(std::vector<std::optional<PairSet>> crosses, CrossesOf(format->schema()));
   std::vector<TokenSet> seen(columns.size());
   TextChunk chunk;
   Batch raw;
@@ -223,7 +267,8 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
     RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
     if (bad.size() > options.max_bad_lines) return UsageError("{}", bad[0].message);
     for (size_t k = 0; k < seen.size(); ++k) {
-      if (columns[k].is_bucket()) continue;
+      if (crosses[k]) crosses[k]->Add(raw);
+      if (columns[k].is_derived()) continue;
       const uint64_t range = columns[k].max_ind_range;
       for (uint64_t token : raw.features[k].ids) {
         if (range > 0) token %= range;
@@ -231,12 +276,14 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
       }
     }
   }
-  if (seen.front().size() == 0) {
+  const auto is_empty = [](const TokenSet& tokens) { return tokens.size() == 0; };
+  if (std::ranges::all_of(seen, is_empty)) {
     return UsageError("\"{}\" is empty: there is nothing to train on", options.file);
   }
   std::vector<uint64_t> rows;
   for (size_t k = 0; k < seen.size(); ++k) {
     rows.push_back(seen[k].size());
+    if (crosses[k]) rows.back() = std::max<uint64_t>(1, KeptRows(columns[k]) + crosses[k]->size());
     if (!columns[k].is_bucket()) continue;
     ASSIGN_OR_RETURN(const EdgeRule edges, ReadEdges(columns[k].edges));
     rows.back() = edges.max_buckets() + 1;

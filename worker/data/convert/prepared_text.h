@@ -38,9 +38,11 @@ Result<TextConversion> MakeTextConversion(const std::string& source, const Datas
                                           const std::string& directory);
 
 // Rows that each table needs for options.file, Criteo's unless options.schema says otherwise: the
-// number of different tokens in its column, modulo max_ind_range if that is above 0. Reads the text
-// once; holds 2 bytes for each different token of a column. kUsage as TextChunks and the format,
-// for more than max_bad_lines bad lines, and for data without a line.
+// number of different tokens in its column, modulo max_ind_range if that is above 0; of a cross, of
+// different pairs, and the rows that are kept for others. Reads the text once; holds 2 bytes for
+// each different token of a column, and 8 to 16 for each pair of a cross. kUsage as TextChunks and
+// the format, for more than max_bad_lines bad lines, for data without a line, and for a cross of
+// buckets whose edges the data decide.
 Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options);
 
 // The text that a run reads, as data directories. Workers of a host share one, which one of them

@@ -144,18 +144,22 @@ bool ColumnLook::are_numbers() const {
 }
 
 void ColumnLook::AddNumber(std::string_view field, double value) {
-  if (numbers == 0) min = max = value;
-  if (numbers > 0 && value <= last_) is_ascending = false;
-  last_ = value;
-  min = std::min(min, value);
-  max = std::max(max, value);
-  sum += value;
+  AddNumber(value);
   if (IsInteger(field)) {
     ++integers;
     const bool is_odd = field[0] == '+' || (field.size() > 1 && field[0] == '0') ||
                         field.starts_with("-0") || !TokenKey(TokenType::kInteger, field);
     has_odd_integers = has_odd_integers || is_odd;
   }
+}
+
+void ColumnLook::AddNumber(double value) {
+  if (numbers == 0) min = max = value;
+  if (numbers > 0 && value <= last_) is_ascending = false;
+  last_ = value;
+  min = std::min(min, value);
+  max = std::max(max, value);
+  sum += value;
   if (numbers++ % stride_ != 0) return;
   sample_.push_back(value);
   if (sample_.size() < 2 * kMaxSampled) return;

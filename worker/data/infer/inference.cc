@@ -133,6 +133,14 @@ InferredColumn Buckets(const ColumnLook& column) {
   return found;
 }
 
+// The buckets of a dense column that was just added, where it should have some.
+void AddBuckets(const ColumnLook& column, Inferred* found) {
+  InferredColumn buckets = Buckets(column);
+  if (!buckets.categorical.is_bucket()) return;
+  found->schema.categorical.push_back(buckets.categorical);
+  found->columns.push_back(std::move(buckets));
+}
+
 // Which of kInnerSeparators stands between the tokens of a field, or -1. Lists are made of tokens
 // that come back in other lists; texts are not.
 int SeparatorOf(const ColumnLook& column) {
@@ -263,7 +271,7 @@ class FormatLooker {
     if (!declaration_.beside.empty()) RETURN_IF_ERROR(AddColumnsBeside());
     tokens_.resize(schema_.categorical.size());
     missing_.resize(schema_.categorical.size());
-    missing_numbers_.resize(schema_.dense.size());
+    for (const DenseColumn& column : schema_.dense) numbers_.emplace_back(column.name);
     RETURN_IF_ERROR(Read());
     if (size_.looked_at == 0) return UsageError("\"{}\" has no sample", files_.front());
     if (ones_ == 0 || ones_ == size_.looked_at) {
@@ -318,7 +326,12 @@ class FormatLooker {
     size_.looked_at += raw.samples;
     for (const float label : raw.labels) ones_ += label >= 0.5f;
     for (size_t i = 0; i < raw.dense.size(); ++i) {
-      if (std::isnan(raw.dense[i])) ++missing_numbers_[i % schema_.dense.size()];
+      ColumnLook& column = numbers_[i % numbers_.size()];
+      if (std::isnan(raw.dense[i])) {
+        ++column.missing;
+      } else {
+        column.AddNumber(raw.dense[i]);
+      }
     }
     for (size_t k = 0; k < raw.features.size(); ++k) {
       const Bags& bags = raw.features[k];
@@ -338,10 +351,11 @@ class FormatLooker {
     for (size_t i = 0; i < schema_.dense.size(); ++i) {
       InferredColumn column{.use = Use::kDense, .name = schema_.dense[i].name};
       column.dense = schema_.dense[i];
-      if (missing_numbers_[i] > 0)
-        column.why = fmt::format("missing {} times", missing_numbers_[i]);
+      if (numbers_[i].missing > 0)
+        column.why = fmt::format("missing {} times", numbers_[i].missing);
       found.schema.dense.push_back(column.dense);
       found.columns.push_back(column);
+      AddBuckets(numbers_[i], &found);
     }
     for (size_t k = 0; k < schema_.categorical.size(); ++k) {
       InferredColumn column{.use = Use::kCategorical, .name = schema_.categorical[k].name};
@@ -365,7 +379,8 @@ class FormatLooker {
   DataSize size_;
   uint64_t ones_ = 0;
   std::vector<DistinctTokens> tokens_;
-  std::vector<uint64_t> missing_, missing_numbers_;
+  std::vector<uint64_t> missing_;
+  std::vector<ColumnLook> numbers_;  // of each dense column
 };
 
 }  // namespace
@@ -417,11 +432,7 @@ Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
     if (inferred.use == Use::kIgnored) schema.ignored.push_back(column.name);
     AddNotes(column, inferred, &found);
     found.columns.push_back(std::move(inferred));
-    if (found.columns.back().use != Use::kDense) continue;
-    InferredColumn buckets = Buckets(column);
-    if (!buckets.categorical.is_bucket()) continue;
-    schema.categorical.push_back(buckets.categorical);
-    found.columns.push_back(std::move(buckets));
+    if (found.columns.back().use == Use::kDense) AddBuckets(column, &found);
   }
   if (std::ranges::all_of(schema.categorical, &CategoricalColumn::is_derived))
     return NothingCategorical(look, schema);

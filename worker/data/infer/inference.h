@@ -70,6 +70,8 @@ struct ColumnLook {
 
   // `line`: of its file; 0: not known.
   void Add(std::string_view field, uint64_t line = 0);
+  // A number of a format that reads its own: what is known of numbers, and nothing of their text.
+  void AddNumber(double value);
 
   // Numbers, but for strays: infinities, or, among numbers with fractions, one field in a hundred.
   bool are_numbers() const;
