@@ -19,7 +19,6 @@
 
 namespace rowhouse {
 
-
 // kUsage if --reports names what is no report, or if there is no page for it. Modes call it before
 // they work.
 Status CheckLabPage(const CommandLine& command_line);
