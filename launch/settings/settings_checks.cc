@@ -65,15 +65,14 @@ Status CheckBatchNorm(const Settings& s) {
   if (!s.model.batch_norm) return OkStatus();
   if (s.training.accumulation > 1) {
     return UsageError(
-        "batch_norm normalises over all samples of a step, which mlperf_grad_accum_iter={} never has "
-        "in memory together; leave one of them out",
+        "batch_norm normalises over all samples of a step, which mlperf_grad_accum_iter={} never "
+        "has in memory together; leave one of them out",
         s.training.accumulation);
   }
   if (s.training.progressive_freq == 0) return OkStatus();
   return UsageError(
       "progressive_freq={} takes the scores that training computes, which with batch_norm depend "
-      "on "
-      "the other samples of a step; leave batch_norm out, or validate by --valid_fraction",
+      "on the other samples of a step; leave batch_norm out, or validate by --valid_fraction",
       s.training.progressive_freq);
 }
 

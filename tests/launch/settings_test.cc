@@ -138,7 +138,8 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   EXPECT_THAT(Refusal(settings), HasSubstr("which with batch_norm depend on the other samples"));
   settings = With("mlperf_grad_accum_iter", "2");
   settings.model.batch_norm = true;
-  EXPECT_THAT(Refusal(settings), HasSubstr("which mlperf_grad_accum_iter=2 never has in memory together"));
+  EXPECT_THAT(Refusal(settings),
+              HasSubstr("which mlperf_grad_accum_iter=2 never has in memory together"));
   EXPECT_THAT(Refusal(With("label_smoothing", "0.1")), HasSubstr("label_smoothing"));
   EXPECT_THAT(Refusal(With("valid_fraction", "0.1")), HasSubstr("leave valid_fraction out"));
   settings = Settings();

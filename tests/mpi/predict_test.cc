@@ -136,6 +136,29 @@ TEST_P(PredictOnPlans, ScoresOfEveryKindAreThoseOfTheTrainerWhereverRowsAre) {
   }
 }
 
+// Running statistics are saved with the rest, and a last, shorter step has its share in them.
+TEST_F(Predict, ANormalisedModelGoesOnToTheSameBitsAndScoresAsTested) {
+  const Flags flags = {"--arch_mlp_bot=5-16-8", "--arch_mlp_top=16-1", "--batch_norm",
+                       "--mini_batch_size=60"};
+  const TrainResult whole = TrainSmall(flags);
+  ASSERT_EQ(whole.exit_code, 0) << whole.Describe();
+  EXPECT_NEAR(Eval().at("auc").get<double>(), AucOf(whole), 1e-7);
+  const std::string scores = Scores();
+  EXPECT_EQ(Scores({"--rows=disk", "--threads=3"}), scores);
+  EXPECT_NEAR(Eval({"--quantize_mlp=8"}).at("auc").get<double>(), AucOf(whole), 2e-3);
+
+  const TrainResult begun = TrainSmall(flags + Flags{"--overwrite", "--stop_after_steps=6"});
+  ASSERT_EQ(begun.exit_code, 0) << begun.Describe();
+  EXPECT_NE(Scores(), scores);
+  const TrainResult other = TrainSmall(flags + Flags{"--load", "--batch_norm=false"});
+  EXPECT_EQ(other.exit_code, 2) << other.Describe();
+  EXPECT_THAT(other.err, HasSubstr("batch_norm"));
+  const TrainResult gone_on = TrainSmall(flags + Flags{"--load"});
+  ASSERT_EQ(gone_on.exit_code, 0) << gone_on.Describe();
+  EXPECT_EQ(gone_on.digest, whole.digest);
+  EXPECT_EQ(Scores(), scores);
+}
+
 TEST_F(Predict, MlpsOf8And16BitsScoreNearlyAsTrained) {
   const TrainResult trained = TrainSmall({"--data_size=8000", "--num_batches=200"});
   ASSERT_EQ(trained.exit_code, 0) << trained.Describe();

@@ -1,6 +1,8 @@
 // Batch normalisation: torch's numbers, gradients, and statistics over workers.
 #include "worker/dense/batch_norm.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <barrier>
 #include <thread>
@@ -104,6 +106,48 @@ TEST(BatchNorm, NormalisesOverTheSamplesOfAllWorkers) {
   ExpectNear(all_y, y, 1e-5f, "y");
   ExpectNear(all_dx, dx, 1e-5f, "dx");
   ExpectNear(stats[0], statistics, 1e-4f, "statistics");
+}
+
+// Squares about 0 would have no digits left of the variance, also in a first step.
+TEST(BatchNorm, MeansFarFromZeroCostNoDigits) {
+  constexpr float kMean = 8192.0f;
+  DenseParameters parameters;
+  BatchNorm norm(1, "bn", &parameters);
+  parameters.Allocate();
+  parameters.values(0)[0] = 1.0f;
+  Floats y = {kMean - 1.0f, kMean + 1.0f, kMean + 1.0f, kMean - 1.0f};
+  norm.ForwardOfStep(y.size(), nullptr, y.data());
+  ExpectNear(y, {0.0f, 1.0f, 1.0f, 0.0f}, 1e-5f, "y");
+}
+
+// A column is of one thread, and long enough arrays are of several.
+TEST(BatchNorm, AnyNumberOfThreadsGivesTheSameBits) {
+  constexpr size_t kUnits = 70, kSamples = 1000;  // above 2^16 floats
+  const auto run = [&](int threads) {
+    omp_set_num_threads(threads);
+    DenseParameters parameters;
+    BatchNorm norm(kUnits, "bn", &parameters);
+    parameters.Allocate();
+    std::ranges::fill(parameters.values(0), 0.7f);
+    std::ranges::fill(parameters.values(3), 1.0f);
+    Floats y(kSamples * kUnits), dy(y.size());
+    for (size_t i = 0; i < y.size(); ++i) {
+      y[i] = static_cast<float>((i * 7919) % 10007) / 1000.0f;
+      dy[i] = static_cast<float>((i * 104729) % 10009) / 5000.0f - 1.0f;
+    }
+    norm.ForwardOfStep(kSamples, nullptr, y.data());
+    norm.Backward(y.data(), nullptr, dy.data());
+    norm.MoveStatistics();
+    y.insert(y.end(), dy.begin(), dy.end());
+    y.insert(y.end(), parameters.values().begin(), parameters.values().end());
+    y.insert(y.end(), parameters.gradients().begin(), parameters.gradients().end());
+    return y;
+  };
+  const int before = omp_get_max_threads();
+  const Floats one = run(1);
+  EXPECT_EQ(run(2), one);
+  EXPECT_EQ(run(5), one);
+  omp_set_num_threads(before);
 }
 
 // Central differences of the loss of a step.

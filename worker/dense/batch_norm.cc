@@ -34,12 +34,17 @@ struct Columns {
 };
 
 ROWHOUSE_TARGET_CLONES
-void AddMoments(const Columns& of, const float* x, const float* about, double* sum,
-                double* squares) {
+void AddTo(const Columns& of, const float* x, double* sum) {
+  for (size_t s = 0; s < of.samples; ++s) {
+    for (size_t c = 0; c < of.count; ++c) sum[c] += x[s * of.leading + c];
+  }
+}
+
+ROWHOUSE_TARGET_CLONES
+void AddSquares(const Columns& of, const float* x, const float* about, double* squares) {
   for (size_t s = 0; s < of.samples; ++s) {
     for (size_t c = 0; c < of.count; ++c) {
       const double from = double{x[s * of.leading + c]} - about[c];
-      sum[c] += from;
       squares[c] += from * from;
     }
   }
@@ -103,33 +108,37 @@ BatchNorm::BatchNorm(uint32_t units, const std::string& name, DenseParameters* p
 
 void BatchNorm::ForwardOfStep(size_t samples, const SumOverWorkers& sum, float* y) {
   samples_ = samples;
-  const float* const running_mean = parameters_->values(mean_).data();
-  const float* const running_variance = parameters_->values(variance_).data();
-  std::vector<double> moments(2 * units_);
-  double* const squares = moments.data() + units_;
+  std::vector<double> totals(units_);
   ForColumns(samples, units_, [&](size_t first, size_t count) {
-    AddMoments({samples, count, units_}, y + first, running_mean + first, moments.data() + first,
-               squares + first);
+    AddTo({samples, count, units_}, y + first, totals.data() + first);
   });
-  sums_.assign(moments.begin(), moments.end());
+  sums_.assign(totals.begin(), totals.end());
   sums_.push_back(static_cast<float>(samples));
   if (sum) sum(sums_);
   all_samples_ = sums_.back();
-
-  of_one_.resize(units_);
-  next_mean_.assign(running_mean, running_mean + units_);
-  next_variance_.assign(running_variance, running_variance + units_);
+  const double all = std::max(1.0, all_samples_);
   std::vector<float> mean(units_);
+  for (size_t c = 0; c < units_; ++c) mean[c] = static_cast<float>(sums_[c] / all);
+
+  std::ranges::fill(totals, 0.0);
+  ForColumns(samples, units_, [&](size_t first, size_t count) {
+    AddSquares({samples, count, units_}, y + first, mean.data() + first, totals.data() + first);
+  });
+  sums_.assign(totals.begin(), totals.end());
+  if (sum) sum(sums_);
+  const std::span<const float> running_mean = parameters_->values(mean_);
+  const std::span<const float> running_variance = parameters_->values(variance_);
+  of_one_.resize(units_);
+  next_mean_.assign(running_mean.begin(), running_mean.end());
+  next_variance_.assign(running_variance.begin(), running_variance.end());
+  const auto move = [](float* running, double to) {
+    *running = static_cast<float>((1 - kShareOfStep) * *running + kShareOfStep * to);
+  };
   for (size_t c = 0; c < units_ && all_samples_ > 0; ++c) {
-    const double from = sums_[c] / all_samples_;
-    const double variance = std::max(0.0, sums_[units_ + c] / all_samples_ - from * from);
-    mean[c] = static_cast<float>(running_mean[c] + from);
-    of_one_[c] = static_cast<float>(1.0 / std::sqrt(variance + kEpsilon));
-    next_mean_[c] = static_cast<float>(running_mean[c] + kShareOfStep * from);
-    if (all_samples_ < 2) continue;  // One sample has no variance.
-    const double unbiased = variance * all_samples_ / (all_samples_ - 1);
-    next_variance_[c] =
-        static_cast<float>((1 - kShareOfStep) * running_variance[c] + kShareOfStep * unbiased);
+    of_one_[c] = static_cast<float>(1.0 / std::sqrt(sums_[c] / all + kEpsilon));
+    move(&next_mean_[c], mean[c]);
+    // One sample has no variance.
+    if (all_samples_ > 1) move(&next_variance_[c], sums_[c] / (all - 1));
   }
   normalised_.resize(samples * units_);
   const float* const weight = parameters_->values(weight_).data();

@@ -4,12 +4,14 @@
 // means of both. eps is 1e-5; a step has a share of 0.1 in the running statistics, its variance
 // with N - 1 below the line.
 //
-// Statistics are summed about the running means, per worker in sample order in f64, and over
-// workers in rank order in f32. So they have the same bits for any plan, PS nodes and compute
-// threads; other numbers of workers round them otherwise.
+// Means are summed first, then squares about them, so that no digits cancel where a mean is far
+// from 0: per worker in sample order in f64, and over workers in rank order in f32. So statistics
+// have the same bits for any plan, PS nodes and compute threads; other numbers of workers round
+// them otherwise.
 // Threads: one caller; it uses the OpenMP threads that the process was given.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,9 +33,12 @@ class BatchNorm {
   // name.running_mean, name.running_var (1 at first). The latter two have gradients of 0.
   BatchNorm(uint32_t units, const std::string& name, DenseParameters* parameters);
 
-  // What training sums over workers, in floats: forward, and backward.
-  size_t forward_sums() const { return 2 * units_ + 1; }
+  // Floats of each sum over workers that training makes: two forward, the first with the number of
+  // samples, and one backward.
+  std::array<size_t, 2> forward_sums() const { return {units_ + 1, units_}; }
   size_t backward_sums() const { return 2 * units_; }
+  // What is kept of each sample until Backward.
+  size_t kept_floats() const { return normalised_.capacity(); }
 
   // y: samples x units, replaced. Of a step, or of samples to score. samples may be 0.
   void ForwardOfStep(size_t samples, const SumOverWorkers& sum, float* y);

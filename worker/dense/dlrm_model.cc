@@ -209,6 +209,7 @@ size_t DlrmModel::activation_bytes() const {
                   m.probabilities.capacity();
   for (size_t l = 0; l < m.layers.size(); ++l) {
     floats += m.outputs[l].capacity() + m.deltas[l].capacity();
+    if (m.norms[l]) floats += m.norms[l]->kept_floats();
   }
   return floats * sizeof(float);
 }
@@ -248,7 +249,8 @@ std::vector<size_t> DlrmModel::SumsOfAStep() const {
   const Impl& m = *impl_;
   std::vector<size_t> sums;
   for (const std::optional<BatchNorm>& norm : m.norms) {
-    if (norm) sums.push_back(norm->forward_sums());
+    if (!norm) continue;
+    for (const size_t floats : norm->forward_sums()) sums.push_back(floats);
   }
   for (size_t l = m.norms.size(); l-- > 0;) {
     if (m.norms[l]) sums.push_back(m.norms[l]->backward_sums());

@@ -123,8 +123,7 @@ Status ModelSpec::Validate() const {
   if (batch_norm && bottom_mlp.size() == 2 && top_mlp.size() == 1) {
     return UsageError(
         "batch_norm normalises hidden layers, and the MLPs have none, only their last layers: "
-        "leave "
-        "batch_norm out, or give an MLP a hidden layer");
+        "leave batch_norm out, or give an MLP a hidden layer");
   }
   RETURN_IF_ERROR(CheckDropout("dropout_bot", dropout_bot, bottom_mlp, 2));
   return CheckDropout("dropout_top", dropout_top, top_mlp, 1);
