@@ -17,7 +17,6 @@
 #include "launch/hosts/cluster.h"
 #include "launch/model/last_save.h"
 #include "launch/model/manifest.h"
-#include "launch/model/room_on_disk.h"
 #include "launch/profile/run_profiler.h"
 #include "launch/report/debug_print.h"
 #include "launch/report/restarts.h"
