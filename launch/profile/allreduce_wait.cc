@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 namespace {

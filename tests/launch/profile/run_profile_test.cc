@@ -9,7 +9,7 @@
 #include "launch/profile/run_profiler.h"
 #include "tests/testing/manual_clock.h"
 #include "tests/testing/testing.h"
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 namespace {

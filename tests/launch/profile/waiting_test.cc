@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/profile/allreduce_wait.h"
-#include "launch/profile/message_figures.h"
+#include "launch/profile/run_profile.h"
 #include "tests/testing/testing.h"
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 namespace {
