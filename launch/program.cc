@@ -21,6 +21,7 @@
 #include "common/kill_point.h"
 #include "launch/command_line/command_line.h"
 #include "launch/command_line/help.h"
+#include "launch/command_line/made_settings.h"
 #include "launch/command_line/output_flags.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"

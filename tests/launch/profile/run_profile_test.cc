@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/bench/one_shard.h"
-#include "launch/profile/allreduce_wait.h"
 #include "launch/profile/run_profiler.h"
 #include "tests/testing/manual_clock.h"
 #include "tests/testing/testing.h"

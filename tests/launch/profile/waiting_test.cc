@@ -1,8 +1,8 @@
 // Waiting told from work, from times made up: in the allreduce, and of messages.
 #include <nlohmann/json.hpp>
 
-#include "launch/profile/allreduce_wait.h"
 #include "launch/profile/run_profile.h"
+#include "launch/profile/run_profiler.h"
 #include "tests/testing/testing.h"
 #include "worker/train/step_clock.h"
 
