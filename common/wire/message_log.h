@@ -1,6 +1,6 @@
 // MessageLog: when the pulls and pushes of a profiled run were sent and answered, as a worker or a
 // shard saw it. Both sides' logs of one message say what its time went to
-// (launch/profile/message_figures.h).
+// (launch/profile/run_profile.h).
 //
 // Threads: one. Reads no clock.
 #pragma once

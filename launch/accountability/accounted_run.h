@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/status.h"
@@ -65,5 +66,17 @@ struct AccountOptions {
 // The slowdown after the run before is that before this one.
 Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,
                              const AccountOptions& options, SlowdownMeter* slowdown);
+
+// The configurations whose predictions are judged.
+std::vector<TrainedConfig> AccuracyConfigs();
+// Two that are quick, for tests of all around them.
+std::vector<TrainedConfig> QuickConfigs();
+
+// Ranking test: plans of one workload, of which the model is to choose the fastest.
+struct RankingTest {
+  std::string name;
+  std::vector<TrainedConfig> plans;  // at least three
+};
+std::vector<RankingTest> RankingTests();
 
 }  // namespace rowhouse

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/accountability/accounted_configs.h"
 #include "launch/accountability/accounted_run.h"
 #include "launch/calibrate/calibration.h"
 #include "launch/figures/figures.h"

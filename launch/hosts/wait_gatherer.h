@@ -1,5 +1,5 @@
 // WaitGatherer: who waits for whom, told rank by rank. Every rank hands its answers to inquiries
-// (common/inquiry/inquiry.h) to one, which makes a picture of them (wait_picture.h) and logs it
+// (common/inquiry/inquiry.h) to one, which makes a picture of them (WaitPicture) and logs it
 // within two seconds. That is the supervisor of PS node 0, which computes nothing and so can tell
 // even if workers and servers hang; where no rank has a PS node it is worker 0.
 //
@@ -22,11 +22,21 @@
 
 #include "common/clock.h"
 #include "common/inquiry/inquiry.h"
+#include "common/inquiry/waits.h"
 #include "common/status.h"
 #include "launch/hosts/cluster.h"
 #include "launch/hosts/roles.h"
 
 namespace rowhouse {
+
+// Who waits for whom in a run, and the root of it, from what its processes have answered. A pure
+// function.
+//
+// For people: a line for each answer and for each silent member, and the root: whom others wait
+// for, directly or not, and who itself waits for nobody or said nothing. Where some wait for each
+// other, that is said. `members`: who was asked, with rank, pid and host. A peer that is no member
+// counts as one that is not asked.
+std::string WaitPicture(const std::vector<std::string>& members, const std::vector<Waits>& answers);
 
 class WaitGatherer final : public InquiryChannel {
  public:

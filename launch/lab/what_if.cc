@@ -10,6 +10,7 @@
 #include "common/counted.h"
 #include "common/nearest_name.h"
 #include "common/read_value.h"
+#include "launch/command_line/made_settings.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/plan/candidate_plans.h"
 #include "launch/prediction/machine_of_run.h"

@@ -4,7 +4,7 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "launch/model/sealed_json.h"
+#include "common/sealed_json.h"
 
 namespace rowhouse {
 namespace {

@@ -12,7 +12,7 @@
 #include "common/json_text.h"
 #include "common/kill_point.h"
 #include "common/new_file.h"
-#include "launch/model/sealed_json.h"
+#include "common/sealed_json.h"
 
 namespace rowhouse {
 namespace {

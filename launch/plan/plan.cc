@@ -5,7 +5,7 @@
 #include "common/clean_text.h"
 #include "common/json_text.h"
 #include "launch/figures/json_output.h"
-#include "launch/plan/load_balance_report.h"
+#include "launch/plan/load_balance.h"
 #include "launch/plan/plan_report.h"
 #include "launch/plan/size_plan.h"
 #include "launch/prediction/auto_plan.h"

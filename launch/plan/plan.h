@@ -30,7 +30,7 @@ struct PlanRequest {
 // Prints what the request wants, exactly one of: sizes of the model's tables and PS nodes
 // (launch/plan/size_plan.h, node_plan.h), also if only a model is given; the plan of a run or
 // counts of its data (launch/plan/plan_report.h); what LoadBalanceManager decided
-// (launch/plan/load_balance_report.h). Writes plan or counts to `out`, whole or not at all.
+// (launch/plan/load_balance.h). Writes plan or counts to `out`, whole or not at all.
 // kUsage if it wants none or several.
 Status RunPlan(const Settings& settings, const PlanRequest& request);
 

@@ -5,9 +5,9 @@
 // "worker" | "shard", "clock_offset_us", "clock_error_us", "threads": [{"name", "seconds",
 // "dropped_spans", "phases": [{"name", "ms_per_step", "share", "times", "ns_per_sample",
 // "ns_per_row", <amounts>}]}], "messages": [{"kind": "pull" | "push", "shard", "number",
-// "behind_us", "going_us", "served_us", "coming_us"}] (launch/profile/message_figures.h; of
+// "behind_us", "going_us", "served_us", "coming_us"}] (MessagesTable; of
 // workers), "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of phases are those of
-// worker/train/step_phases.h and common/wire/shard_times.h; "a/b" is part of "a". Threads: plain
+// worker/train/step_clock.h and common/wire/shard_times.h; "a/b" is part of "a". Threads: plain
 // data.
 #pragma once
 
@@ -18,6 +18,7 @@
 
 #include "common/clock.h"
 #include "common/wire/profile.h"
+#include "launch/figures/figures.h"
 #include "worker/train/step_clock.h"
 
 namespace rowhouse {
@@ -67,5 +68,30 @@ nlohmann::ordered_json ProfileToJson(const RunProfile& profile);
 // of. args: step, the amounts of the phase (samples, rows, lookups) and its sizes (inputs, outputs,
 // table_rows, dim, ...), which `rowhouse plan --op_trace` reads.
 std::string TraceText(const RunProfile& profile);
+
+// Where the time of a worker's messages of one kind to one shard goes, from both sides' logs
+// (common/wire/message_log.h): nanoseconds of a mean one.
+struct MessageWays {
+  std::string shard;
+  bool is_push = false;
+  uint64_t messages = 0;
+  // The shard was at other work when the message was sent: until it looked for the next one.
+  double behind = 0;
+  // Then until the shard took it: ZeroMQ's queues and threads on both sides, and the network.
+  double going = 0;
+  double served = 0;  // until the shard handed over the answer; parked messages wait here
+  double coming = 0;  // until the worker took the answer: ZeroMQ's queues and the network again
+
+  double all() const { return behind + going + served + coming; }
+};
+
+// Of the messages that both sides have kept, by shard; pulls first. `rank` is one of the profile's,
+// whose workers come first, by rank; none for a shard. Where clocks are not the same, `going` and
+// `coming` are wrong by the clocks' error, their sum is not.
+std::vector<MessageWays> WaysOf(const RunProfile& profile, const RankProfile& rank);
+
+// A line for each shard and kind of message, if there are many those that take longest first.
+// [{"kind": "pull" | "push", "shard", "number", "behind_us", "going_us", "served_us", "coming_us"}]
+FigureTable MessagesTable(const RunProfile& profile, const RankProfile& rank);
 
 }  // namespace rowhouse

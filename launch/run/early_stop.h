@@ -7,6 +7,7 @@
 // data; the learning curve that is saved with a model has those before a run. Threads: plain data.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,7 +24,20 @@ class EarlyStop {
 
   // A validation; true if it is the best so far. One whose metric does not exist (an AUC where all
   // labels are equal) never is.
-  bool Take(const RunReport::Evaluation& validation);
+  bool Take(const RunReport::Evaluation& validation) {
+    const bool exists = is_auc_ ? validation.auc.has_value() : !std::isnan(validation.logloss);
+    const bool is_best =
+        exists &&
+        (!best_ || (is_auc_ ? *validation.auc > *best_->auc : validation.logloss < best_->logloss));
+    since_best_ = is_best ? 0 : since_best_ + 1;
+    since_best_or_cut_ = is_best ? 0 : since_best_or_cut_ + 1;
+    if (plateau_patience_ > 0 && since_best_or_cut_ == plateau_patience_) {
+      ++cuts_;
+      since_best_or_cut_ = 0;
+    }
+    if (is_best) best_ = validation;
+    return is_best;
+  }
 
   // The last `patience` validations were no better than one before them; never with patience 0.
   bool is_over() const { return patience_ > 0 && since_best_ >= patience_; }

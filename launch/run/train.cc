@@ -24,7 +24,6 @@
 #include "launch/hosts/host_facts.h"
 #include "launch/hosts/process_end.h"
 #include "launch/hosts/roles.h"
-#include "launch/hosts/shared_directory.h"
 #include "launch/hosts/wait_gatherer.h"
 #include "launch/model/temporary_rows.h"
 #include "launch/prediction/plan_of_run.h"
@@ -305,6 +304,15 @@ WorkerRunOptions WorkerOptionsUnderMpirun(const Settings& settings, const std::s
   return options;
 }
 
+// Collective. Whether PS nodes see each other's rows: those of a loaded model may have to be moved.
+Result<bool> ShareRows(const Settings& settings, Cluster& cluster) {
+  if (!settings.cluster.ps_endpoints.empty()) return false;
+  const bool are_on_one_host = std::ranges::all_of(
+      cluster.hosts(), [&](const std::string& host) { return host == cluster.hosts()[0]; });
+  if (are_on_one_host || !settings.output.load) return are_on_one_host;
+  return DoAllSee(settings.row_directory(), cluster.world());
+}
+
 // Collective. `*prints`: whether this rank prints the status, which other ranks return as well.
 Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cluster& cluster,
                         bool* prints) {
@@ -322,16 +330,7 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
   RETURN_IF_ERROR(Agree(cluster.world(), started, "starting the PS nodes"));
   ASSIGN_OR_RETURN(const std::vector<RankPlace> places,
                    GatherPlaces(is_ps ? supervisor->endpoint() : "", interface.name, cluster));
-  // Rows of a loaded model may have to be moved.
-  const bool owns_nodes = settings.cluster.ps_endpoints.empty();
-  Result<bool> share_rows =
-      owns_nodes && std::ranges::all_of(cluster.hosts(), [&](const std::string& host) {
-        return host == cluster.hosts()[0];
-      });
-  if (!share_rows.value() && settings.output.load && owns_nodes) {
-    share_rows = DoAllSee(settings.row_directory(), cluster.world());
-    RETURN_IF_ERROR(share_rows.status());
-  }
+  ASSIGN_OR_RETURN(const bool share_rows, ShareRows(settings, cluster));
   RETURN_IF_ERROR(Agree(cluster.world(), CheckReachable(settings, roles, places, cluster),
                         "reaching the PS nodes"));
   ASSIGN_OR_RETURN(
@@ -353,7 +352,7 @@ Status TrainUnderMpirun(const Settings& settings, const std::string& profile, Cl
   }
 
   WorkerRunOptions options = WorkerOptionsUnderMpirun(settings, profile, roles, places, cluster);
-  options.share_rows = share_rows.value();
+  options.share_rows = share_rows;
   if (options.prints) {
     fmt::print("{}",
                RankMapText(roles, settings.cluster.shards, places, settings.cluster.ps_endpoints));

@@ -8,7 +8,7 @@
 // cache for that row. Rows whose next use is known (NoteNextUse) are evicted only if no others are
 // left, and then the one whose use is farthest away goes first (Belady).
 //
-// Memory:    that of ps/cache/slot_records.h and slot_table.h.
+// Memory:    that of ps/cache/slot.h and slot_table.h.
 // Threads:   the shard's thread only.
 // Invariant: a dirty record leaves the cache only as the victim of Claim or Resize, never
 //            silently.
@@ -26,10 +26,9 @@
 
 #include "common/types.h"
 #include "ps/cache/cache_policy.h"
-#include "ps/cache/slot_records.h"
+#include "ps/cache/slot.h"
 #include "ps/cache/slot_table.h"
 #include "ps/cache/slot_times.h"
-#include "ps/cache/slot_word.h"
 #include "ps/cache/victim_search.h"
 #include "sharding/plans/row_order.h"
 #include "sharding/rows/record.h"

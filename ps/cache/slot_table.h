@@ -25,8 +25,7 @@
 #include "common/types.h"
 #include "ps/cache/cache_places.h"
 #include "ps/cache/page_memory.h"
-#include "ps/cache/slot_records.h"
-#include "ps/cache/slot_word.h"
+#include "ps/cache/slot.h"
 #include "sharding/plans/row_order.h"
 
 namespace rowhouse {

@@ -13,8 +13,8 @@
 #include <optional>
 
 #include "ps/cache/cache_policy.h"
+#include "ps/cache/slot.h"
 #include "ps/cache/slot_table.h"
-#include "ps/cache/slot_word.h"
 
 namespace rowhouse {
 

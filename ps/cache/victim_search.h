@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "ps/cache/cache_policy.h"
-#include "ps/cache/slot_records.h"
+#include "ps/cache/slot.h"
 #include "ps/cache/slot_table.h"
 #include "ps/cache/slot_times.h"
-#include "ps/cache/slot_word.h"
 
 namespace rowhouse {
 

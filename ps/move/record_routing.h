@@ -13,6 +13,7 @@
 
 #include "common/status.h"
 #include "common/types.h"
+#include "ps/store/row_store.h"
 #include "sharding/plans/plan.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record.h"
@@ -30,7 +31,7 @@ class RecordRouting {
   struct Piece {
     uint16_t first_column = 0;
     std::vector<std::byte> record;
-    size_t store = 0;  // where it was read (merged_rows.h)
+    size_t store = 0;  // where it was read (MergedRows)
   };
   // Calls give(slice, layout, record) for each of the plan's slices that holds columns of the row.
   // `pieces`: all records of the row, by ascending column. kCorruption, naming table and row, if
@@ -63,6 +64,38 @@ class RecordRouting {
   const Plan& plan_;
   std::vector<Table> tables_;
   std::vector<float> joined_, cut_;  // floats, so that records are aligned
+};
+
+// MergedRows: the rows of a range that lie in several stores, in the order of their numbers, each
+// with all of its records, wherever they lie.
+//
+// Threads: one.
+
+class MergedRows {
+ public:
+  // The stores must outlive this.
+  static Result<MergedRows> Open(std::span<const RowStore* const> stores, const RowRange& range);
+
+  bool IsValid() const { return used_ > 0; }
+  RowId row() const { return row_; }  // requires IsValid()
+  // By ascending column; valid until Next().
+  std::span<const RecordRouting::Piece> pieces() const { return std::span(pieces_).first(used_); }
+  // kCorruption for a record that lies in two stores.
+  Status Next();
+
+ private:
+  struct StoreCursor {
+    std::unique_ptr<RowCursor> at;
+    size_t store = 0;
+  };
+  // Stores whose next record comes first, as a heap: by row, then column.
+  static bool IsAfter(const StoreCursor& a, const StoreCursor& b);
+
+  std::vector<StoreCursor> cursors_;
+  TableId table_{};
+  RowId row_{};
+  std::vector<RecordRouting::Piece> pieces_;  // kept for their memory
+  size_t used_ = 0;
 };
 
 }  // namespace rowhouse

@@ -11,7 +11,6 @@
 #include "common/durable_file.h"
 #include "common/kill_point.h"
 #include "common/mutex.h"
-#include "ps/move/merged_rows.h"
 #include "ps/move/move_journal.h"
 #include "ps/move/record_routing.h"
 

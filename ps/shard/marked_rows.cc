@@ -23,7 +23,6 @@ void MarkedRows::Mark(std::vector<WrittenDelta> written) {
 void MarkedRows::Stop() {
   is_walking_ = false;
   copies_.clear();
-  copied_bytes_ = 0;
 }
 
 bool MarkedRows::IsToBeTaken(const LocalSlice& slice, uint64_t lsn) {
@@ -54,14 +53,12 @@ void MarkedRows::BeforeLeaving(const LocalSlice& slice, RowId row, RowCache::Slo
   const uint64_t lsn = LsnIn(slice.store, record);
   if (lsn > marked_at_ || !IsToBeTaken(slice, lsn)) return;
   Take(slice, row, record, &copies_[slice.number]);
-  copied_bytes_ += slice.store.record_bytes;
 }
 
 std::vector<StoreWrite> MarkedRows::TakeCopies() {
   std::vector<StoreWrite> writes;
   for (auto& [number, write] : copies_) writes.push_back(std::move(write));
   copies_.clear();
-  copied_bytes_ = 0;
   return writes;
 }
 

@@ -67,9 +67,8 @@ class MarkedRows {
   void BeforeLeaving(const LocalSlice& slice, RowId row, RowCache::Slot slot,
                      const std::byte* record);
 
-  // Copies made since the last call, and their bytes.
+  // Copies made since the last call.
   std::vector<StoreWrite> TakeCopies();
-  uint64_t copied_bytes() const { return copied_bytes_; }
 
   // Moves the hand on over some slots, but not over more than this many bytes of marked rows (a row
   // at least), which it returns.
@@ -95,7 +94,6 @@ class MarkedRows {
   size_t slice_ = 0;
   RowCache::Slot next_ = 0;
   std::map<uint32_t, StoreWrite> copies_;  // by number of the slice
-  uint64_t copied_bytes_ = 0;
   uint64_t marked_bytes_ = 0, changed_bytes_ = 0;
 };
 

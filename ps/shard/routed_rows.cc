@@ -14,7 +14,6 @@
 #include "common/kill_point.h"
 #include "ps/move/kept_rows.h"
 #include "ps/move/move_journal.h"
-#include "ps/shard/restored_part.h"
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"

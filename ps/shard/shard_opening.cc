@@ -4,13 +4,13 @@
 #include <filesystem>
 
 #include "common/new_file.h"
-#include "ps/shard/restored_part.h"
 #include "ps/shard/routed_rows.h"
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/in_use.h"
 #include "ps/store/replaced_rows.h"
+#include "ps/store/rows_with_deltas.h"
 #include "ps/store/written_rows_file.h"
 
 namespace rowhouse {

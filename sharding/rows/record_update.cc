@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/kernels/row_norm.h"
+#include "common/kernels/reductions.h"
 
 namespace rowhouse {
 namespace {

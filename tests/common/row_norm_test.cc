@@ -1,14 +1,13 @@
 // The norm of a row and its renormalisation: against plain loops and libm, and the same bits from
 // every instruction set.
-#include "common/kernels/row_norm.h"
-
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
-#include "common/kernels/row_norm_bodies.h"
+#include "common/kernels/reduction_bodies.h"
+#include "common/kernels/reductions.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -5,6 +5,7 @@
 
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/command_line/command_line.h"
+#include "launch/command_line/made_settings.h"
 #include "launch/plan/size_plan.h"
 #include "launch/prediction/plan_of_run.h"
 #include "launch/prediction/workload_of_run.h"

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "launch/command_line/foreign_flags.h"
+#include "launch/command_line/made_settings.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/settings/setting_fields.h"

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/command_line/made_settings.h"
 #include "launch/data/data_verb.h"
 
 namespace rowhouse {

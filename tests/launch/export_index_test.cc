@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "launch/model/sealed_json.h"
+#include "common/sealed_json.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

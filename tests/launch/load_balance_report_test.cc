@@ -1,9 +1,7 @@
 // LoadBalanceManager for the terminal, and the flags that ask for one.
-#include "launch/plan/load_balance_report.h"
-
 #include <nlohmann/json.hpp>
 
-#include "launch/command_line/load_balance_flags.h"
+#include "launch/plan/load_balance.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

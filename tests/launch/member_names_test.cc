@@ -79,7 +79,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"sharding/rows/optimizer_options.cc", {"momentum"}, kWord},
       {"sharding/rows/table_spec.h", {"counter", "plain", "sgd"}, kDefault},
       {"sharding/tables/embedding_tables.cc", {"constant", "npy"}, kMakes},
-      {"sharding/tables/wide_table.cc", {"constant"}, kMakes},
+      {"sharding/tables/embedding_tables.cc", {"constant"}, kMakes},
       {"sharding/tables/kinds/grouped.cc",
        {"fair", "normal"},
        "a mode of LoadBalanceManager; a scale of its own"},

@@ -5,6 +5,7 @@
 
 #include "common/json_text.h"
 #include "launch/command_line/command_line.h"
+#include "launch/command_line/made_settings.h"
 #include "launch/plan/plan_report.h"
 #include "sharding/plans/plan_load.h"
 #include "tests/testing/access_counts.h"

@@ -1,5 +1,4 @@
-#include "launch/model/room_on_disk.h"
-
+#include "launch/run/checkpoints.h"
 #include "tests/testing/manual_clock.h"
 #include "tests/testing/testing.h"
 

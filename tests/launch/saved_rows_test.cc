@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "launch/model/sealed_json.h"
+#include "common/sealed_json.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

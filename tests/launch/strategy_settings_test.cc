@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "launch/command_line/command_line.h"
+#include "launch/command_line/made_settings.h"
 #include "tests/launch/given_settings.h"
 
 namespace rowhouse {

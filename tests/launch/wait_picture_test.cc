@@ -1,5 +1,4 @@
-#include "launch/hosts/wait_picture.h"
-
+#include "launch/hosts/wait_gatherer.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "common/counted.h"
+#include "common/sealed_json.h"
 #include "launch/model/saved_rows.h"
-#include "launch/model/sealed_json.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/written_rows_file.h"

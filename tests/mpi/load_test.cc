@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "launch/model/sealed_json.h"
+#include "common/sealed_json.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {

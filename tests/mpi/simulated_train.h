@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launch/command_line/command_line.h"
+#include "launch/command_line/made_settings.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sim_training.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "common/kernels/row_norm.h"
+#include "common/kernels/reductions.h"
 #include "common/wire/codec.h"
 #include "common/wire/control.h"
 #include "ps/shard/shard.h"

@@ -1,5 +1,5 @@
-// The wide part (sharding/tables/wide_table.h) of tables of every kind: its sums and gradients, and
-// the same bits on every plan and cache.
+// The wide part (sharding/tables/embedding_tables.h) of tables of every kind: its sums and
+// gradients, and the same bits on every plan and cache.
 #include <random>
 
 #include "tests/sim/kind_variants.h"

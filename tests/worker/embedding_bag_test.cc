@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "common/kernels/row_norm.h"
+#include "common/kernels/reductions.h"
 #include "sharding/rows/row_merge.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/tiny_dlrm.h"

@@ -1,6 +1,5 @@
-#include "worker/client/nodes_opening.h"
-
 #include "tests/testing/testing.h"
+#include "worker/client/rendezvous.h"
 
 namespace rowhouse {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/rounding.h"
-#include "worker/data/metric_sums.h"
 
 namespace rowhouse {
 namespace {

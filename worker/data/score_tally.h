@@ -15,7 +15,6 @@
 #include <span>
 #include <vector>
 
-#include "worker/data/metric_sums.h"
 #include "worker/data/metrics.h"
 #include "worker/data/score_quality.h"
 

@@ -17,8 +17,8 @@ struct ModelSpec {
   std::vector<uint32_t> feature_widths;  // of each categorical feature's pooled vector, in order
   std::string interaction = "dot";       // a name of Interactions()
   bool interaction_itself = false;       // dot: pairs (i, i) too
-  // A first-order weight of each dense number, and of each row (sharding/tables/wide_table.h), is
-  // added to the logit.
+  // A first-order weight of each dense number, and of each row
+  // (sharding/tables/embedding_tables.h), is added to the logit.
   bool wide = false;
   uint32_t dcn_num_layers = 3;      // dcn: cross layers
   uint32_t dcn_low_rank_dim = 512;  // dcn: width between the two products of a layer

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/kernels/row_norm.h"
+#include "common/kernels/reductions.h"
 #include "common/kernels/row_updates.h"
 
 namespace rowhouse {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "common/median.h"
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 namespace {

@@ -11,12 +11,21 @@
 #include "common/clock.h"
 #include "common/phase_log.h"
 #include "common/status.h"
+#include "common/step_phases.h"
 #include "common/wire/message_log.h"
 #include "worker/client/ps_client.h"
 #include "worker/mpi/communicator.h"
-#include "worker/train/step_phases.h"
 
 namespace rowhouse {
+
+// The number of a phase in the log of a worker's step phases (common/step_phases.h).
+constexpr PhaseLog::Phase Number(StepPhase phase) { return static_cast<PhaseLog::Phase>(phase); }
+
+// The kinds of a log that begins with these phases, in their order.
+std::vector<PhaseKind> StepPhaseKinds();
+
+// Of a log made with StepPhaseKinds; seconds.
+StepPhases StepPhasesOf(const PhaseLog& log);
 
 // What the training steps of one worker took. All workers tell each other at the end of training,
 // as plain bytes.

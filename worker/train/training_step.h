@@ -19,7 +19,7 @@
 #include "worker/dense/dense_optimizer.h"
 #include "worker/embedding/worker_rows.h"
 #include "worker/train/forward_pass.h"
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 

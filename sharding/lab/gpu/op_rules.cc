@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sharding/lab/gpu/lookup_shapes.h"
+#include "sharding/lab/gpu/lookup.h"
 
 namespace rowhouse {
 namespace {

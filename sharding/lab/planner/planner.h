@@ -8,7 +8,7 @@
 // longer, and no longer than table_wise_lpt. tests/sharding/planner compares with all plans of
 // small instances.
 //
-// The plan then gets the cache shares that save most reads (sharding/lab/planner/cache_choice.h),
+// The plan then gets the cache shares that save most reads (sharding/lab/planner/plan_choice.h),
 // where rows are stored in files and do not fit the caches.
 //
 // As in RecShard (Sethi et al., 2022) tables are placed by what their lookups cost and not by

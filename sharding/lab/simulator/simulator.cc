@@ -86,6 +86,7 @@ class ClusterSimulation {
   void Update(uint32_t worker, double now_ms);
   void EndStep(uint32_t worker, double now_ms);
   double Slowness(uint32_t worker, Phase phase) const;
+  StepPhases PhasesOfStep() const;
   SimulatedRun Summary() const;
 
   const StepWork& work_;
@@ -225,6 +226,30 @@ void ClusterSimulation::EndStep(uint32_t w, double now_ms) {
   if (++worker.step < options_.steps) Add(now_ms, w, kRead);
 }
 
+// Means over workers and steps.
+StepPhases ClusterSimulation::PhasesOfStep() const {
+  const double each = 1 / (work_.workers * static_cast<double>(options_.steps));
+  const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
+  StepPhases mean;
+  // Of phases that are simulated as one, each has its share.
+  const StepPhases& alone = work_.phases;
+  for (uint32_t p = 0; p < std::size(kNamedStepPhases); ++p) {
+    double StepPhases::*const value = kNamedStepPhases[p].value;
+    const auto phase = static_cast<StepPhase>(p);
+    double ms = phases_.*value;
+    if (phase < StepPhase::kPull) {
+      ms = phases_.data * share(alone.*value, work_.read_ms());
+    } else if (phase > StepPhase::kPull && phase < StepPhase::kPush) {
+      ms = phases_.mlp * share(alone.*value, work_.compute_ms());
+    }
+    mean.*value = ms * each;
+  }
+  mean.mlp += work_.beside_pull_ms + work_.beside_push_ms;
+  mean.pull -= work_.beside_pull_ms;
+  mean.push -= work_.beside_push_ms;
+  return mean;
+}
+
 SimulatedRun ClusterSimulation::Summary() const {
   SimulatedRun run;
   // A step ends when the slowest worker has done it.
@@ -237,30 +262,12 @@ SimulatedRun ClusterSimulation::Summary() const {
   const double total_ms = step_ends_ms_.back();
   std::ranges::sort(step_ms);
   const auto steps = static_cast<double>(options_.steps);
-  const double workers = work_.workers;
   run.median_step_ms = At(step_ms, 0.5);
   run.p95_step_ms = At(step_ms, 0.95);
   run.mean_step_ms = total_ms / steps;
   run.samples_per_second = work_.samples / run.mean_step_ms * 1e3;
 
-  const double each = 1 / (workers * steps);
-  const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
-  // Of phases that are simulated as one, each has its share.
-  const StepPhases& alone = work_.phases;
-  for (uint32_t p = 0; p < std::size(kNamedStepPhases); ++p) {
-    double StepPhases::*const value = kNamedStepPhases[p].value;
-    const auto phase = static_cast<StepPhase>(p);
-    double ms = phases_.*value;
-    if (phase < StepPhase::kPull) {
-      ms = phases_.data * share(alone.*value, work_.read_ms());
-    } else if (phase > StepPhase::kPull && phase < StepPhase::kPush) {
-      ms = phases_.mlp * share(alone.*value, work_.compute_ms());
-    }
-    run.phases.*value = ms * each;
-  }
-  run.phases.mlp += work_.beside_pull_ms + work_.beside_push_ms;
-  run.phases.pull -= work_.beside_pull_ms;
-  run.phases.push -= work_.beside_push_ms;
+  run.phases = PhasesOfStep();
 
   double bytes_of_worker = 0, rows_of_worker = 0;
   const auto requests = static_cast<double>(nodes_.requests());

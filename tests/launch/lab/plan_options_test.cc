@@ -1,6 +1,7 @@
 // Flags of the sharding lab beside a mode that does not read them, and what a run has no room for.
 #include <gtest/gtest.h>
 
+#include "launch/command_line/made_settings.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/plan/lab_page.h"
 #include "launch/prediction/lab_run.h"

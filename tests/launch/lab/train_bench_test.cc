@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "launch/command_line/command_line.h"
+#include "launch/command_line/made_settings.h"
 #include "launch/settings/setting_fields.h"
 #include "tests/testing/testing.h"
 

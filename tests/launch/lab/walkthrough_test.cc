@@ -2,6 +2,7 @@
 #include "launch/lab/walkthrough.h"
 
 #include "launch/command_line/command_line.h"
+#include "launch/command_line/made_settings.h"
 #include "launch/settings/setting_fields.h"
 #include "tests/testing/testing.h"
 

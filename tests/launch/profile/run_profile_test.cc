@@ -5,11 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/bench/one_shard.h"
-#include "launch/profile/allreduce_wait.h"
 #include "launch/profile/run_profiler.h"
 #include "tests/testing/manual_clock.h"
 #include "tests/testing/testing.h"
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 namespace {

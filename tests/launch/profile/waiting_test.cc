@@ -1,10 +1,10 @@
 // Waiting told from work, from times made up: in the allreduce, and of messages.
 #include <nlohmann/json.hpp>
 
-#include "launch/profile/allreduce_wait.h"
-#include "launch/profile/message_figures.h"
+#include "launch/profile/run_profile.h"
+#include "launch/profile/run_profiler.h"
 #include "tests/testing/testing.h"
-#include "worker/train/step_phases.h"
+#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "launch/model/sealed_json.h"
+#include "common/sealed_json.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,11 +1,21 @@
-// The decisions of LoadBalanceManager, for `rowhouse plan --embeddings_per_feat=...`.
+// `rowhouse plan --embeddings_per_feat=...`: the flags that ask for a LoadBalanceManager, and its
+// decisions.
 // Threads: pure functions.
 #pragma once
 
+#include <optional>
+
+#include "common/status.h"
+#include "launch/command_line/command_line.h"
 #include "launch/figures/figures.h"
 #include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
+
+// Nothing unless --embeddings_per_feat is given. kUsage, with the flag and where it stands, for a
+// value out of range, for a flag that does nothing in this mode or without --embeddings_per_feat,
+// and for what LoadBalanceManager::Make refuses.
+Result<std::optional<LoadBalanceManager>> ReadLoadBalanceFlags(const CommandLine& command_line);
 
 // A line for each rank, for a terminal. The keys of the JSON are those of
 // tests/vectors/load_balance.json. In every mode:
