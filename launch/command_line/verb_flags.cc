@@ -52,7 +52,7 @@ constexpr VerbFlag kFlags[] = {
      "Memory for tables, MiB. Default: half of the host's. With an export: its tables are not "
      "mapped; "
      "those that fit are read into memory, of others the rows of many samples at a time, in the "
-     "order of the files, which is fast with far less memory than rows"},
+     "order of the files"},
     {kQuantizeMlpFlag, kPredict | kEval,
      "Bits of the weights of the two MLPs. 8: products of 8-bit integers, weights rounded by "
      "output channel, inputs by sample; 16: the nearest f16, multiplied in f32; 32: as trained",
