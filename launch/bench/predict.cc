@@ -7,14 +7,24 @@
 // bias and activation. predict_int8: the same with MLPs in 8 bits, beside products of integers, and
 // as many samples a second as that makes. predict_latency: one batch of 1, 32 or 512 samples after
 // the other, p50 and p99 of the time of a batch in us, beside those of its products.
+//
+// predict_beyond_memory: the same model with rows in 8 bits, 0.81 GB, in files below TMPDIR, and a
+// tenth of that as memory (memory_limit.h) for all that scoring takes: tables of up to 1 MB, a
+// batch's ids and rows, page cache. Rows of the larger tables are read in the order of their files
+// (launch/model/matrix_rows.h), for 32,768 samples at a time. Yardstick: what "predict" measures,
+// scores from f32 rows in memory.
 #include <omp.h>
 
 #include <algorithm>
 #include <memory>
 
+#include "common/durable_file.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/kaggle_shape.h"
+#include "launch/bench/memory_limit.h"
 #include "launch/bench/stopwatch.h"
+#include "launch/model/matrix_rows.h"
+#include "launch/model/temporary_rows.h"
 #include "ps/cache/page_memory.h"
 #include "sharding/rows/initialiser.h"
 #include "worker/data/dataset.h"
@@ -28,6 +38,8 @@ constexpr size_t kScoredSamples = 2048;
 constexpr size_t kSliceSamples = 256;  // as rowhouse predict has it
 constexpr size_t kScoredBatches = 24;  // different ones
 constexpr size_t kSmallBatches = 1000;
+constexpr size_t kSamplesReadFor = 32768;  // at a time, from files
+constexpr size_t kBatchesReadFor = 2;
 
 // All rows are there already.
 class NoRows final : public RowSource {
@@ -55,6 +67,11 @@ class PredictBench final : public Bench {
     for (size_t l = 1; l < model.bottom_mlp.size(); ++l) AddLayer(&in, model.bottom_mlp[l]);
     in = kKaggleDim + vectors * (vectors - 1) / 2;
     for (const uint32_t out : model.top_mlp) AddLayer(&in, out);
+  }
+
+  const EmbeddingTables& tables() const { return tables_; }
+  std::span<const float> RowsOf(const TableSpec& table) const {
+    return {reinterpret_cast<const float*>(memory_[Raw(table.id)].data()), table.rows * table.dim};
   }
 
   Status Open() {
@@ -100,6 +117,19 @@ class PredictBench final : public Bench {
     const Stopwatch stopwatch;
     for (size_t b = 0; b < kScoredBatches; ++b) MultiplyLayers(kScoredSamples);
     return SamplesPerSecond(stopwatch);
+  }
+
+  static Result<std::vector<Batch>> ReadBatches(size_t count, size_t samples) {
+    DatasetOptions options;
+    options.dense_features = KaggleModel().bottom_mlp.front();
+    options.table_rows = KaggleTableRows();
+    options.data_size = count * samples;
+    ASSIGN_OR_RETURN(const auto data, Datasets().Make("synthetic", options));
+    std::vector<Batch> batches(count);
+    for (size_t b = 0; b < count; ++b) {
+      RETURN_IF_ERROR(data->ReadTrain(0, b * samples, samples, &batches[b]));
+    }
+    return batches;
   }
 
  private:
@@ -206,19 +236,6 @@ class PredictBench final : public Bench {
     return OkStatus();
   }
 
-  static Result<std::vector<Batch>> ReadBatches(size_t count, size_t samples) {
-    DatasetOptions options;
-    options.dense_features = KaggleModel().bottom_mlp.front();
-    options.table_rows = KaggleTableRows();
-    options.data_size = count * samples;
-    ASSIGN_OR_RETURN(const auto data, Datasets().Make("synthetic", options));
-    std::vector<Batch> batches(count);
-    for (size_t b = 0; b < count; ++b) {
-      RETURN_IF_ERROR(data->ReadTrain(0, b * samples, samples, &batches[b]));
-    }
-    return batches;
-  }
-
   const bool is_int8_;
   const EmbeddingTables tables_;
   ForwardPass forward_;
@@ -228,6 +245,86 @@ class PredictBench final : public Bench {
   std::vector<Batch> batches_;
   std::vector<Layer> layers_;
   MatrixProducts products_;
+};
+
+class BeyondMemoryBench final : public Bench, private RowSource {
+ public:
+  static constexpr uint32_t kBits = 8;
+  static constexpr uint64_t kTableInMemory = 1'000'000;  // bytes
+
+  Status Open() {
+    RETURN_IF_ERROR(floats_.Open());
+    ASSIGN_OR_RETURN(directory_, MakeTemporaryRows());
+    for (const TableSpec& table : floats_.tables().physical) {
+      RETURN_IF_ERROR(WriteTable(table));
+    }
+    ASSIGN_OR_RETURN(batches_, PredictBench::ReadBatches(kBatchesReadFor, kSamplesReadFor));
+    uint64_t in_memory = 0;  // what a scorer that is given a batch has besides its own
+    for (const std::vector<std::byte>& table : memory_) in_memory += table.size();
+    for (const Bags& bags : batches_.front().features) {
+      in_memory +=
+          std::as_bytes(std::span(bags.ids)).size() + std::as_bytes(std::span(bags.offsets)).size();
+    }
+    limit_ = bytes_ / 10 - in_memory;
+    return MemoryLimit::Set(limit_).status();  // Whether it can be set here.
+  }
+
+  Result<double> MeasureSystem() override {
+    ASSIGN_OR_RETURN(const auto limit, MemoryLimit::Set(limit_));
+    ForwardPass forward(KaggleModel(), floats_.tables());
+    float value = 0.02f;
+    for (float& weight : forward.dense().values()) weight = value = -value;
+    for (const TableSpec& table : floats_.tables().physical) {
+      const std::vector<std::byte>& rows = memory_[Raw(table.id)];
+      if (!rows.empty()) forward.embedding().ReadFrom(table.id, {rows, kBits});
+    }
+    Scorer scorer(forward, *this, kSliceSamples);
+    const Stopwatch stopwatch;
+    for (const Batch& batch : batches_) {
+      RETURN_IF_ERROR(scorer.Score(batch, "a batch").status());
+    }
+    return static_cast<double>(kBatchesReadFor * kSamplesReadFor) / stopwatch.Seconds();
+  }
+
+  Result<double> MeasureYardstick() override { return floats_.MeasureSystem(); }
+
+  std::string remark() const override {
+    return fmt::format("; {} MB of rows in 8 bits, {} MB of memory", bytes_ / 1'000'000,
+                       bytes_ / 10'000'000);
+  }
+
+ private:
+  Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>*) override {
+    for (RowBatch& batch : *rows) {
+      if (batch.rows.empty()) continue;
+      RETURN_IF_ERROR(files_[Raw(batch.table)]->Read(batch.rows, batch.values));
+    }
+    return OkStatus();
+  }
+
+  Status WriteTable(const TableSpec& table) {
+    std::vector<std::byte> rows(table.rows * BytesOfRow(kBits, table.dim));
+    RETURN_IF_ERROR(QuantiseRows(kBits, 0, floats_.RowsOf(table), table.dim, rows));
+    bytes_ += rows.size();
+    files_.emplace_back();
+    memory_.emplace_back();
+    if (rows.size() <= kTableInMemory) {
+      memory_.back() = std::move(rows);
+      return OkStatus();
+    }
+    const std::string path = fmt::format("{}/{}", directory_->path(), table.name);
+    RETURN_IF_ERROR(
+        WriteFileDurably(path, {reinterpret_cast<const char*>(rows.data()), rows.size()}));
+    ASSIGN_OR_RETURN(files_.back(), MatrixRows::Open(path, table.rows, kBits, table.dim));
+    return OkStatus();
+  }
+
+  PredictBench floats_{/*is_int8=*/false};
+  std::unique_ptr<TemporaryDirectory> directory_;
+  std::vector<std::unique_ptr<MatrixRows>> files_;  // of each table; null: in memory
+  std::vector<std::vector<std::byte>> memory_;      // of each table; empty: in a file
+  uint64_t bytes_ = 0, limit_ = 0;                  // of all rows; of memory
+  std::vector<Batch> batches_;
 };
 
 Result<std::vector<BenchFigure>> MeasureLatencies(const std::string& name, const BenchOptions&) {
@@ -258,6 +355,14 @@ REGISTER_MEMBER(AddBench({.name = "predict_int8",
                           .make = [](const BenchOptions&) {
                             return MakeOpenBench<PredictBench>(true);
                           }}));
+REGISTER_MEMBER(
+    AddBench({.name = "predict_beyond_memory",
+              .what = "the same with rows in 8 bits on disk and a tenth of them as memory",
+              .time = "60 s",
+              .unit = "samples/s",
+              .yardstick = "f32 rows in memory",
+              .target = 0.5,
+              .make = [](const BenchOptions&) { return MakeOpenBench<BeyondMemoryBench>(); }}));
 REGISTER_MEMBER(AddBench({.name = "predict_latency",
                           .what = "time of a batch of 1, 32 and 512 samples, p50 and p99",
                           .time = "15 s",

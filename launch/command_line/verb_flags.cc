@@ -50,9 +50,13 @@ constexpr VerbFlag kFlags[] = {
     {kRowsFlag, kPredict | kEval,
      "Where rows are read. memory: tables are read into memory, smallest first, while they fit "
      "rows_memory_mb, and others from disk as needed; disk: all from disk; a directory that "
-     "rowhouse ckpt export --stored wrote: from its files, mapped",
+     "rowhouse ckpt export --stored wrote: from its files, mapped, or with rows_memory_mb read",
      false, "memory"},
-    {kRowsMemoryFlag, kPredict | kEval, "Memory for tables, MiB. Default: half of the host's"},
+    {kRowsMemoryFlag, kPredict | kEval,
+     "Memory for tables, MiB. Default: half of the host's. With an export: its tables are not "
+     "mapped; "
+     "those that fit are read into memory, of others the rows of many samples at a time, in the "
+     "order of the files"},
     {kQuantizeMlpFlag, kPredict | kEval,
      "Bits of the weights of the two MLPs. 8: products of 8-bit integers, weights rounded by "
      "output channel, inputs by sample; 16: the nearest f16, multiplied in f32; 32: as trained",

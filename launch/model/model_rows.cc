@@ -100,14 +100,18 @@ Result<std::unique_ptr<ModelRows>> ModelRows::Open(const SavedRows& model,
   return rows;
 }
 
-Status ModelRows::LoadTables(uint64_t memory_bytes) {
+std::vector<size_t> ModelRows::SmallestFirst() const {
   std::vector<size_t> order(specs_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t t) {
     return CanBeWhole(specs_[t], bits_) ? WholeBytesOf(specs_[t], bits_) : UINT64_MAX;
   });
+  return order;
+}
+
+Status ModelRows::LoadTables(uint64_t memory_bytes) {
   MutexLock lock(mutex_);
-  for (const size_t t : order) {
+  for (const size_t t : SmallestFirst()) {
     const TableSpec& spec = specs_[t];
     const uint64_t bytes = WholeBytesOf(spec, bits_);
     if (!CanBeWhole(spec, bits_) || bytes > memory_bytes - memory_bytes_) break;
@@ -175,12 +179,13 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
         index.row_bits == kFloatBits ? "as floats" : fmt::format("in {} bits", index.row_bits));
   }
   bits_ = index.row_bits;
-  for (const TableSpec& spec : specs_) {
+  is_export_ = true;
+  for (const size_t t : SmallestFirst()) {
+    const TableSpec& spec = specs_[t];
     const auto found = std::ranges::find(index.tables, spec.name, &ExportIndex::Matrix::name);
     if (found == index.tables.end()) {
       return CorruptionError("export.json has no table \"{}\"", spec.name);
     }
-    Table& table = tables_[Raw(spec.id)];
     const std::string path = options.mapped + "/" + found->file;
     const uint64_t bytes = WholeBytesOf(spec, bits_), bytes_of_file = found->contents.bytes;
     if (found->rows != spec.rows || found->columns != spec.dim || bytes_of_file < bytes ||
@@ -191,20 +196,37 @@ Status ModelRows::MapTables(const SavedRows& model, const ModelRowsOptions& opti
     }
     // The one reading of all of it that is left: what is mapped cannot be checked later.
     RETURN_IF_ERROR(CheckFile(path, bytes_of_file, found->contents.xxh3_128).Annotate(Named(spec)));
+    RETURN_IF_ERROR(OpenTable(path, bytes_of_file, spec, options).Annotate(Named(spec)));
+  }
+  return OkStatus();
+}
+
+Status ModelRows::OpenTable(const std::string& path, uint64_t bytes_of_file, const TableSpec& spec,
+                            const ModelRowsOptions& options) {
+  Table& table = tables_[Raw(spec.id)];
+  const uint64_t bytes = WholeBytesOf(spec, bits_);
+  if (!options.in_file_order) {
     ASSIGN_OR_RETURN(table.mapping, Mapping::Open(path, bytes_of_file, bytes));
     table.whole = table.mapping->rows;
     mapped_bytes_ += bytes;
+    return OkStatus();
   }
+  ASSIGN_OR_RETURN(table.file, MatrixRows::Open(path, spec.rows, bits_, spec.dim));
+  if (!CanBeWhole(spec, bits_) || bytes > options.memory_bytes - memory_bytes_) return OkStatus();
+  table.memory = PageMemory(bytes);
+  const std::span<std::byte> rows(table.memory.data(), bytes);
+  RETURN_IF_ERROR(table.file->ReadAll(rows));
+  table.whole = rows;
+  memory_bytes_ += bytes;
   return OkStatus();
 }
 
 void ModelRows::ServeTo(EmbeddingLayer* layer) const {
   for (const TableSpec& spec : specs_) {
     const std::span<const std::byte> whole = tables_[Raw(spec.id)].whole;
-    // Rows with a greatest norm are shortened in copies of them, and mapped floats are rounded
+    // Rows with a greatest norm are shortened in copies of them, and an export's floats are rounded
     // there.
-    const bool is_rounded =
-        precision_ == Precision::kF32 || mapped_bytes_ == 0 || bits_ != kFloatBits;
+    const bool is_rounded = precision_ == Precision::kF32 || !is_export_ || bits_ != kFloatBits;
     if (whole.data() != nullptr && CanBeWhole(spec, bits_) && spec.max_norm == 0.0 && is_rounded) {
       layer->ReadFrom(spec.id, {whole, bits_});
     }
@@ -216,9 +238,12 @@ Status ModelRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags)
   for (RowBatch& batch : *rows) {
     if (batch.rows.empty()) continue;
     const Table& table = tables_[Raw(batch.table)];
-    if (table.whole.data() == nullptr) {
+    const bool is_in_stores = table.whole.data() == nullptr && table.file == nullptr;
+    if (is_in_stores) {
       MutexLock lock(mutex_);
       RETURN_IF_ERROR(weights_->ReadRows(batch.table, batch.rows, batch.values));
+    } else if (table.whole.data() == nullptr) {
+      RETURN_IF_ERROR(table.file->Read(batch.rows, batch.values));
     }
     for (size_t r = 0; table.whole.data() != nullptr && r < batch.rows.size(); ++r) {
       CopyRows(specs_[Raw(batch.table)], Raw(batch.rows[r]),
@@ -226,7 +251,7 @@ Status ModelRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags)
     }
     if (bits_ == kFloatBits) {
       RoundNumbers(precision_, batch.values);  // Of a table in memory they are rounded already.
-    } else if (table.whole.data() == nullptr) {
+    } else if (is_in_stores) {
       RETURN_IF_ERROR(QuantiseCopies(&batch));
     }
   }
@@ -256,6 +281,7 @@ Status ModelRows::ReadRange(TableId table, uint64_t first, std::span<float> out)
     CopyRows(specs_[Raw(table)], first, out);
     return OkStatus();
   }
+  CHECK(!is_export_) << "ranges of rows are read from the model's own files";
   MutexLock lock(mutex_);
   return weights_->ReadRange(table, first, out);
 }
@@ -269,7 +295,8 @@ std::string ModelRows::Describe() const {
                   mapped_bytes_ > 0 ? "mapped" : "in memory", format, Bytes(bytes()));
   if (bits_ != kFloatBits) text += fmt::format(", pooled by {}", BagInstructions());
   if (whole < tables_.size()) {
-    text += fmt::format(", {} read from disk as needed", tables_.size() - whole);
+    text += fmt::format(", {} read from disk {}", tables_.size() - whole,
+                        is_export_ ? "in the order of their files" : "as needed");
   }
   return text;
 }

@@ -21,6 +21,7 @@
 #include "common/mutex.h"
 #include "common/status.h"
 #include "launch/model/export_index.h"
+#include "launch/model/matrix_rows.h"
 #include "launch/model/saved_weights.h"
 #include "ps/cache/page_memory.h"
 #include "worker/embedding/embedding.h"
@@ -43,6 +44,10 @@ struct ModelRowsOptions {
   // instead, all of them, so that they take no memory of their own and processes share their pages.
   // Opening reads them once, to compare them with their digests. "": none.
   std::string mapped;
+  // Of a `mapped` larger than memory: its tables are not mapped but read into memory, as
+  // memory_bytes says; rows of the others are read in the order of their files (matrix_rows.h),
+  // which is for pieces of many samples.
+  bool in_file_order = false;
 };
 
 // "16", "8", "4", "2"; "": kFloatBits. kUsage, with the known ones.
@@ -77,12 +82,17 @@ class ModelRows final : public RowSource {
     std::span<const std::byte> whole;  // all rows; null: in the stores
     PageMemory memory;
     std::unique_ptr<Mapping> mapping;
+    std::unique_ptr<MatrixRows> file;  // of a table that is read in its order
   };
 
   ModelRows() = default;
   Status LoadTables(uint64_t memory_bytes);
+  std::vector<size_t> SmallestFirst() const;
   Status QuantiseTable(const TableSpec& spec, std::span<std::byte> out) REQUIRES(mutex_);
   Status MapTables(const SavedRows& model, const ModelRowsOptions& options);
+  // A table of an export, whose file is as it was written: mapped, in memory, or to be read.
+  Status OpenTable(const std::string& path, uint64_t bytes_of_file, const TableSpec& spec,
+                   const ModelRowsOptions& options);
 
   // Replaces the rows of the batch by what they are when quantised.
   Status QuantiseCopies(RowBatch* batch) const;
@@ -94,6 +104,7 @@ class ModelRows final : public RowSource {
   std::vector<TableSpec> specs_;
   std::vector<Table> tables_;
   uint64_t memory_bytes_ = 0, mapped_bytes_ = 0;
+  bool is_export_ = false;
   Mutex mutex_;
   std::unique_ptr<SavedWeights> weights_ PT_GUARDED_BY(mutex_);  // null: all tables are mapped
 };

@@ -28,13 +28,14 @@ std::string NameOf(uint64_t first, uint64_t count) {
 class DatasetStream final : public SampleStream {
  public:
   // `is_test`: its test samples; else its train samples, which are in file order.
-  DatasetStream(std::unique_ptr<Dataset> data, bool is_test)
+  DatasetStream(std::unique_ptr<Dataset> data, bool is_test, size_t times)
       : data_(std::move(data)),
         is_test_(is_test),
+        samples_of_piece_(kSamplesOfPiece * times),
         samples_(is_test ? data_->test_samples() : data_->train_samples()) {}
 
   Result<bool> Take(SamplePiece* piece) override {
-    const uint64_t count = std::min(kSamplesOfPiece, samples_ - next_);
+    const uint64_t count = std::min(samples_of_piece_, samples_ - next_);
     if (count == 0) return false;
     auto batch = std::make_shared<Batch>();
     RETURN_IF_ERROR(is_test_ ? data_->ReadTest(next_, count, batch.get())
@@ -51,6 +52,7 @@ class DatasetStream final : public SampleStream {
  private:
   const std::unique_ptr<Dataset> data_;
   const bool is_test_;
+  const uint64_t samples_of_piece_;
   const uint64_t samples_;
   uint64_t next_ = 0;
 };
@@ -59,8 +61,11 @@ class DatasetStream final : public SampleStream {
 class DirectoryStream final : public SampleStream {
  public:
   // `columns`: of each table, the number of its column.
-  DirectoryStream(std::shared_ptr<const DataDirectory> data, std::vector<size_t> columns)
-      : data_(std::move(data)), columns_(std::move(columns)) {}
+  DirectoryStream(std::shared_ptr<const DataDirectory> data, std::vector<size_t> columns,
+                  size_t times)
+      : data_(std::move(data)),
+        columns_(std::move(columns)),
+        samples_of_piece_(kSamplesOfPiece * times) {}
 
   Result<bool> Take(SamplePiece* piece) override {
     while (block_ < data_->blocks() && next_ == data_->samples_of(block_)) {
@@ -68,7 +73,7 @@ class DirectoryStream final : public SampleStream {
       next_ = 0;
     }
     if (block_ == data_->blocks()) return false;
-    const uint64_t count = std::min(kSamplesOfPiece, data_->samples_of(block_) - next_);
+    const uint64_t count = std::min(samples_of_piece_, data_->samples_of(block_) - next_);
     piece->name = NameOf(data_->first_samples()[block_] + next_, count);
     piece->read = [this, block = block_, first = next_, count](Batch* batch,
                                                                std::vector<std::string>*) {
@@ -98,6 +103,7 @@ class DirectoryStream final : public SampleStream {
 
   const std::shared_ptr<const DataDirectory> data_;
   const std::vector<size_t> columns_;
+  const uint64_t samples_of_piece_;
   size_t block_ = 0;
   uint64_t next_ = 0;  // of the block
 };
@@ -174,21 +180,21 @@ Status CheckMapping(const Settings& settings, const DataDirectory& data) {
   return CheckMapping(settings, of_data.get());
 }
 
-Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings) {
+Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings, size_t times) {
   const std::string& path = settings.data.file;
   const auto open = [&]() -> Result<std::unique_ptr<SampleStream>> {
     ASSIGN_OR_RETURN(std::shared_ptr<const DataDirectory> data, DataDirectory::Open(path));
     ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), settings.data));
     RETURN_IF_ERROR(CheckMapping(settings, *data));
     return std::unique_ptr<SampleStream>(
-        std::make_unique<DirectoryStream>(std::move(data), std::move(columns)));
+        std::make_unique<DirectoryStream>(std::move(data), std::move(columns), times));
   };
   Result<std::unique_ptr<SampleStream>> stream = open();
   if (stream.ok()) return stream;
   return stream.status().Annotate("--data=" + path);
 }
 
-Result<std::unique_ptr<SampleStream>> OpenText(const Settings& settings) {
+Result<std::unique_ptr<SampleStream>> OpenText(const Settings& settings, size_t times) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(settings.data.file));
   DatasetOptions options = settings.data;
   options.own.erase("data_sub_sample_rate");  // Every sample gets a score.
@@ -196,12 +202,13 @@ Result<std::unique_ptr<SampleStream>> OpenText(const Settings& settings) {
                    MakeTextFormat(settings.data_source(), options, files, /*needs_label=*/false));
   RETURN_IF_ERROR(CheckSameColumns(format->schema(), options.preprocessing->schema())
                       .Annotate(settings.data.file));
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, format->records(), kChunkBytes));
+  ASSIGN_OR_RETURN(TextChunks chunks,
+                   TextChunks::Open(files, format->records(), kChunkBytes * times));
   return std::unique_ptr<SampleStream>(std::make_unique<TextStream>(
       std::move(chunks), std::move(format), settings.data.preprocessing));
 }
 
-Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings) {
+Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings, size_t times) {
   const std::string source = settings.data_source();
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, Datasets().Make(source, settings.data));
   const std::string& model_dir = settings.output.model_dir;
@@ -221,12 +228,12 @@ Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings) {
                       why.empty() ? "" : ": " + why);
   }
   return std::unique_ptr<SampleStream>(
-      std::make_unique<DatasetStream>(std::move(data), /*is_test=*/true));
+      std::make_unique<DatasetStream>(std::move(data), /*is_test=*/true, times));
 }
 
-Result<std::unique_ptr<SampleStream>> OpenFile(const Settings& settings) {
-  if (DataDirectory::IsAt(settings.data.file)) return OpenDirectory(settings);
-  if (settings.data.preprocessing != nullptr) return OpenText(settings);
+Result<std::unique_ptr<SampleStream>> OpenFile(const Settings& settings, size_t times) {
+  if (DataDirectory::IsAt(settings.data.file)) return OpenDirectory(settings, times);
+  if (settings.data.preprocessing != nullptr) return OpenText(settings, times);
   DatasetOptions all = settings.data;
   all.test_fraction = 0.0;
   all.test_split = "tail";
@@ -236,13 +243,14 @@ Result<std::unique_ptr<SampleStream>> OpenFile(const Settings& settings) {
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, Datasets().Make(settings.data_source(), all));
   RETURN_IF_ERROR(CheckMapping(settings, *data));
   return std::unique_ptr<SampleStream>(
-      std::make_unique<DatasetStream>(std::move(data), /*is_test=*/false));
+      std::make_unique<DatasetStream>(std::move(data), /*is_test=*/false, times));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<SampleStream>> OpenSampleStream(const Settings& settings, SamplesOf what) {
-  return what == SamplesOf::kTestPart ? OpenTestPart(settings) : OpenFile(settings);
+Result<std::unique_ptr<SampleStream>> OpenSampleStream(const Settings& settings, SamplesOf what,
+                                                       size_t times) {
+  return what == SamplesOf::kTestPart ? OpenTestPart(settings, times) : OpenFile(settings, times);
 }
 
 }  // namespace rowhouse

@@ -36,7 +36,8 @@ enum class SamplesOf {
 
 // Text is mapped by settings.data.preprocessing, the model's; without one, by the source's own
 // settings. kUsage for data that cannot be read, that do not fit the model, or that have no samples
-// to test.
-Result<std::unique_ptr<SampleStream>> OpenSampleStream(const Settings& settings, SamplesOf what);
+// to test. `times`: pieces are so many times as large as is best for rows in memory.
+Result<std::unique_ptr<SampleStream>> OpenSampleStream(const Settings& settings, SamplesOf what,
+                                                       size_t times = 1);
 
 }  // namespace rowhouse

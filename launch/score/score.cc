@@ -31,6 +31,8 @@ namespace rowhouse {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
+// Of samples whose rows are read in the order of files: 65,536 samples, or 16 MB of text.
+constexpr size_t kLargePieces = 16;
 constexpr size_t kCalibrationParts = 10;
 constexpr size_t kCurveParts = 100;  // of each rate; the curve has twice as many points at most
 
@@ -56,14 +58,16 @@ Result<ModelRowsOptions> ReadRowsOptions(const CommandLine& command_line) {
   if (rows == "disk") options.memory_bytes = 0;
   if (rows != "memory" && rows != "disk") options.mapped = rows;
   if (memory.empty()) return options;
-  if (rows != "memory") {
-    return UsageError("--rows_memory_mb={}: it is for --rows=memory, and --rows={} is given",
-                      memory, rows);
+  if (rows == "disk") {
+    return UsageError(
+        "--rows_memory_mb={}: it is for --rows=memory and an export, and --rows=disk is given",
+        memory);
   }
   uint64_t mib = 0;
   RETURN_IF_ERROR(
       ReadFlag(command_line, kRowsMemoryFlag, MebibytesValue(0, UINT64_MAX / kMiB), &mib));
   options.memory_bytes = mib * kMiB;
+  options.in_file_order = !options.mapped.empty();
   return options;
 }
 
@@ -112,7 +116,8 @@ Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
   RETURN_IF_ERROR(
       FindPreprocessing(job.settings.get()).Annotate("--model_dir=" + settings.output.model_dir));
   // The data first: it takes less time to find that they cannot be read.
-  ASSIGN_OR_RETURN(job.samples, OpenSampleStream(*job.settings, WhichSamples(command_line)));
+  ASSIGN_OR_RETURN(job.samples, OpenSampleStream(*job.settings, WhichSamples(command_line),
+                                                 rows.in_file_order ? kLargePieces : 1));
   ASSIGN_OR_RETURN(job.model, ScoringModel::Open(*job.settings, rows, mlp));
   PrintClean(stderr, "{}\n", job.model->Describe());
   return job;

@@ -80,6 +80,8 @@ class Predict : public testing::Test {
     ASSERT_EQ(exported.exit_code, 0) << exported.Describe();
     EXPECT_EQ(Scores({"--rows=" + out, "--threads=3"}), scores);
     EXPECT_EQ(Scores({"--rows=" + out, flag}), scores);
+    EXPECT_EQ(Scores({"--rows=" + out, "--rows_memory_mb=0", "--threads=3"}), scores);
+    EXPECT_EQ(Scores({"--rows=" + out, "--rows_memory_mb=1"}), scores);
   }
 
   std::vector<float> Exported(const std::string& file) {
@@ -355,6 +357,7 @@ TEST_F(Predict, AQuantisedExportThatIsNotTheModelsIsRefusedByName) {
   refused({"--rows=" + out}, 1, {"table \"t0\"", file});
   std::ofstream(file) << good.substr(0, good.size() - 16);
   refused({"--rows=" + out}, 1, {"table \"t0\"", file});
+  refused({"--rows=" + out, "--rows_memory_mb=0"}, 1, {"table \"t0\"", file});
   std::filesystem::remove(file);
   refused({"--rows=" + out}, 1, {"table \"t0\"", file});
   std::ofstream(file) << good;
