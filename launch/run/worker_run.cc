@@ -522,11 +522,17 @@ Status WorkerRun::ReportOutcome() {
                               *run_.step->rows(), settings.output.rows_digest));
   RETURN_IF_ERROR(SaveModelWith(facts.digest));
   phases_.test = trainer_.evaluation_seconds();
+  // One that was killed after its last step has its report to write.
+  const bool is_restart = restarts_ != nullptr && !restarts_->before().empty();
+  const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load || is_restart;
   const RunOutcome outcome{
       .history = HistorySoFar(),
       .summary = summary_,
       .evaluation = evaluation_,
       .best = Best(),
+      .baseline = has_trained
+                      ? BaselineOf(settings, data_.train_samples(), evaluation_, setup_.stop)
+                      : std::nullopt,
       .auc_ceiling = data_.TestAucCeiling(),
       .rows = std::move(facts),
       .training_times = training_times_.by_shard(),
@@ -536,9 +542,6 @@ Status WorkerRun::ReportOutcome() {
       .memory_plan = std::move(memory_plan_),
       .prediction = PredictionOf(settings, setup_.options, job_, links_.shards, summary_),
       .promise = run_.start.promise};
-  // One that was killed after its last step has its report to write.
-  const bool is_restart = restarts_ != nullptr && !restarts_->before().empty();
-  const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load || is_restart;
   if (!has_trained) {
     fmt::print(
         "nothing was left to train: the model was at step {} of {} already; {}, and its report "
