@@ -135,6 +135,7 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   EXPECT_THAT(Refusal(settings), HasSubstr("progressive_freq=100 takes the scores that training"));
   EXPECT_THAT(Refusal(With("label_smoothing", "0.1")), HasSubstr("label_smoothing"));
   EXPECT_THAT(Refusal(With("valid_fraction", "0.1")), HasSubstr("leave valid_fraction out"));
+  EXPECT_THAT(Refusal(With("split_index", "parts")), HasSubstr("leave split_index out"));
   settings = Settings();
   settings.data.file = "x.tsv";
   settings.data.valid_fraction = 0.1;

@@ -160,7 +160,8 @@ Result<SampleSplit> SplitOf(const RawText& text, const DatasetOptions& options) 
   return SampleSplit::Make(text.layout(), {.split = has_test_file ? "tail" : options.test_split,
                                            .test_fraction = options.test_fraction,
                                            .seed = options.seed,
-                                           .valid_fraction = options.valid_fraction});
+                                           .valid_fraction = options.valid_fraction,
+                                           .index = options.split_index});
 }
 
 }  // namespace
