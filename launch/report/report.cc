@@ -94,6 +94,16 @@ static void to_json(OrderedJson& json, const RunReport::Evaluation& evaluation) 
   json["data_digest"] = fmt::format("{:016x}", evaluation.data_digest);
 }
 
+static void to_json(OrderedJson& json, const RunReport::Baseline& baseline) {
+  if (!baseline.why_not.empty()) {
+    json = {{"why_not", baseline.why_not}};
+    return;
+  }
+  json = MEMBERS_AS_JSON(baseline.of_test, auc, logloss, accuracy);
+  json["train_samples"] = baseline.train_samples;
+  json["test_samples"] = baseline.of_test.samples;
+}
+
 static void to_json(OrderedJson& json, const RunReport::Worker& worker) {
   json = MEMBERS_AS_JSON(worker, name, median_step_ms);
   json["step_phases"] = StepPhasesToJson(worker.steps);
@@ -214,6 +224,7 @@ OrderedJson ReportToJson(const RunReport& report) {
           {"best", report.best ? OrderedJson(MEMBERS_AS_JSON((*report.best), step, metric, value,
                                                              checkpoint, test_auc, test_logloss))
                                : OrderedJson(nullptr)},
+          {"baseline", FigureOrNull(report.baseline)},
           {"totals", report.totals},
           {"phases", PhasesToJson(report.phases)},
           {"step_phases", StepPhasesToJson(report.phases.steps)},

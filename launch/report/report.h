@@ -3,8 +3,8 @@
 //
 // JSON, format 1: label, settings {section: {name: value}}, tables [...], model_bytes, environment,
 // versions, runs [...], curve [...], evaluations [...], validations [...], progressive [...], best,
-// totals, phases, checkpoints, restarts [...], rows, sharding, shards [...], table_loads [...],
-// memory_plan, prediction. An unknown figure is null, never 0.
+// baseline, totals, phases, checkpoints, restarts [...], rows, sharding, shards [...], table_loads
+// [...], memory_plan, prediction. An unknown figure is null, never 0.
 //   runs, curve, evaluations, validations, progressive, best: of all runs of the model, the last
 //     one being the report's; all else is of this run. Its points are those after totals.first_step
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
@@ -17,6 +17,9 @@
 //   sharding {strategy, pool_on, placement [...], plan_digest, ps_nodes [...], on_each_worker
 //     {rows, bytes}, tables [...]}: how each table is placed, what each PS node owned and did, and
 //     the traffic expected of each table (launch/prediction/traffic_report.h)
+//   baseline {auc, logloss, accuracy, train_samples, test_samples} of a logistic regression on the
+//     split of the run (worker/data/convert/text_baseline.h), or {why_not}: why it was not
+//     measured; null if the data are generated or nothing was tested
 //   rows_pulled: rows_from_memory + rows_first_touched (never written: the initialiser's) +
 //     rows_from_store (the pull waited for a read)
 //   prediction: what the cost model says of a step, beside what was measured
@@ -88,6 +91,11 @@ struct RunReport {
     double value = 0.0;                                      // of the metric
     std::string checkpoint;                                  // its directory; "": it was not kept
     std::optional<double> test_auc = {}, test_logloss = {};  // none if it was not tested
+  };
+  struct Baseline {
+    Evaluation of_test;  // its step has no meaning
+    uint64_t train_samples = 0;
+    std::string why_not;  // "": it was measured
   };
   struct Totals {
     uint64_t first_step = 0;  // steps that earlier runs did
@@ -186,6 +194,7 @@ struct RunReport {
   std::vector<Evaluation> validations;
   std::vector<Evaluation> progressive;  // each sample before it was trained on, by windows of steps
   std::optional<Best> best;             // none without validations
+  std::optional<Baseline> baseline;     // of own data that were tested
   Totals totals;
   Phases phases;
   std::optional<Checkpoints> checkpoints;  // none if none are made

@@ -375,6 +375,20 @@ Result<RunData> OpenRunData(const WorkerSetup& setup, const RunStart& start) {
   RETURN_IF_ERROR(Agree(workers, opened.status(), "opening the data"));
   run.data = std::move(opened).value();
   if (run.text) run.text->DropSamples();
+  const TrainingSettings& training = settings.training;
+  if (run.data->valid_samples() == 0 &&
+      (training.early_stop_patience > 0 || training.plateau_patience > 0)) {
+    return UsageError(
+        "early_stop_patience={} and plateau_patience={} count validations, and no sample is held "
+        "out for them by split_index={}",
+        training.early_stop_patience, training.plateau_patience, settings.data.split_index);
+  }
+  if (run.data->valid_samples() > 0 && training.test_freq == 0) {
+    return UsageError(
+        "split_index={} holds out {} samples for validation, and nothing says when the model is "
+        "validated on them; give --test_freq=STEPS",
+        settings.data.split_index, run.data->valid_samples());
+  }
   if (!start.job.is_load) return run;
   RETURN_IF_ERROR(Agree(workers, CheckMapping(settings, options.preprocessing.get(), *run.data),
                         "comparing the preprocessing"));

@@ -19,6 +19,7 @@
 #include "launch/settings/strategy_settings.h"
 #include "sharding/lab/planner/planner.h"
 #include "sharding/plans/plan_load.h"
+#include "worker/data/convert/text_baseline.h"
 
 namespace rowhouse {
 namespace {
@@ -209,6 +210,7 @@ RunReport ReportOf(const Settings& settings, const WorkerRunOptions& options, co
   report.validations = outcome.history.validations;
   report.progressive = outcome.history.progressive;
   report.best = outcome.best;
+  report.baseline = outcome.baseline;
   report.totals = {.first_step = job.first_step(),
                    .steps = summary.steps_done,
                    .samples = summary.samples,
@@ -327,6 +329,27 @@ std::optional<RunPrediction> PredictionOf(const Settings& settings, const Worker
   return std::nullopt;
 }
 
+std::optional<RunReport::Baseline> BaselineOf(const Settings& settings, uint64_t train_samples,
+                                              const Evaluation& tested,
+                                              const std::atomic<bool>& stop) {
+  // Four readings take less than half a minute.
+  constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+  const std::string source = settings.data_source();
+  if (tested.samples == 0 || !DeclarationOfDataset(source).reads_file) return std::nullopt;
+  const Result<BaselineResult> measured =
+      MeasureBaseline(source, settings.data, {.most_bytes = kMostBytes, .stop = &stop});
+  if (!measured.ok()) return RunReport::Baseline{.why_not = measured.status().message()};
+  const BaselineResult& its = measured.value();
+  if (its.train_samples != train_samples || its.test_samples != tested.samples) {
+    return RunReport::Baseline{.why_not = "the text is not what the run read"};
+  }
+  return RunReport::Baseline{.of_test = {.samples = its.test_samples,
+                                         .auc = Defined(its.metrics.roc_auc),
+                                         .logloss = its.metrics.logloss,
+                                         .accuracy = its.metrics.accuracy},
+                             .train_samples = its.train_samples};
+}
+
 void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const RunReport& report) {
   const std::string report_path = settings.report_path();
   const Evaluation& evaluation = outcome.evaluation;
@@ -345,6 +368,14 @@ void PrintOutcome(const Settings& settings, const RunOutcome& outcome, const Run
   if (outcome.auc_ceiling >= 0.0) {
     fmt::print("AUC ceiling of the planted model on these test samples: {:.4f}\n",
                outcome.auc_ceiling);
+  }
+  if (outcome.baseline && outcome.baseline->why_not.empty()) {
+    const RunReport::Evaluation& its = outcome.baseline->of_test;
+    fmt::print("logistic regression on the same split: AUC {:.4f} logloss {:.4f}\n",
+               its.auc.value_or(Metrics::kNone), its.logloss);
+  } else if (outcome.baseline) {
+    PrintClean("logistic regression on the same split: not measured: {}\n",
+               outcome.baseline->why_not);
   }
   fmt::print("{}", WarningOfOnlyPrediction(evaluation));
   std::string tested = outcome.summary.was_told_to_stop ? "not tested" : "no test samples";

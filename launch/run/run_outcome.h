@@ -2,6 +2,7 @@
 // worker that prints has one. Threads: plain data.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -66,7 +67,8 @@ struct RunOutcome {
   Evaluation evaluation;  // after the last step; 0 samples if there are none to test on
   std::optional<RunReport::Best> best;  // none without validations
   std::string why_best_untested;        // "": it was tested, or need not be
-  double auc_ceiling = -1.0;            // Dataset::TestAucCeiling()
+  std::optional<RunReport::Baseline> baseline;
+  double auc_ceiling = -1.0;  // Dataset::TestAucCeiling()
   RowFacts rows;
   std::vector<ShardTimes> training_times;  // by shard, of training alone; empty: not known
   RunReport::Phases phases;
@@ -107,6 +109,13 @@ std::optional<RunPrediction> PredictionOf(const Settings& settings, const Worker
                                           const JobSpec& job,
                                           const std::vector<ShardAddress>& shards,
                                           const TrainingSummary& summary);
+
+// Of text that was tested: what a logistic regression is worth on the same split, in one pass over
+// samples that lie in small files; else why that was not measured. None of generated data. Takes up
+// to half a minute, which `stop` ends. `train_samples`: of the run.
+std::optional<RunReport::Baseline> BaselineOf(const Settings& settings, uint64_t train_samples,
+                                              const Evaluation& tested,
+                                              const std::atomic<bool>& stop);
 
 // "rows digest: ...", where the rows that were pulled came from, and "test AUC 0.7712 logloss
 // 0.4612  N samples/s  report: ..." as the last line.

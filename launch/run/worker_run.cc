@@ -427,12 +427,18 @@ Status WorkerRun::ReportOutcome() {
   std::string why_best_untested =
       best ? TestBest(setup_, summary_, evaluation_, data_, &*best) : "";
   phases_.test = trainer_.evaluation_seconds() + SecondsSince(tests_best, setup_.clock);
+  // One that was killed after its last step has its report to write.
+  const bool is_restart = restarts_ != nullptr && !restarts_->before().empty();
+  const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load || is_restart;
   const RunOutcome outcome{
       .history = HistorySoFar(),
       .summary = summary_,
       .evaluation = evaluation_,
       .best = std::move(best),
       .why_best_untested = std::move(why_best_untested),
+      .baseline = has_trained
+                      ? BaselineOf(settings, data_.train_samples(), evaluation_, setup_.stop)
+                      : std::nullopt,
       .auc_ceiling = data_.TestAucCeiling(),
       .rows = std::move(facts),
       .training_times = training_times_.by_shard(),
@@ -442,9 +448,6 @@ Status WorkerRun::ReportOutcome() {
       .memory_plan = std::move(memory_plan_),
       .prediction = PredictionOf(settings, setup_.options, job_, links_.shards, summary_),
       .promise = run_.start.promise};
-  // One that was killed after its last step has its report to write.
-  const bool is_restart = restarts_ != nullptr && !restarts_->before().empty();
-  const bool has_trained = summary_.steps_done > job_.first_step() || !job_.is_load || is_restart;
   if (!has_trained) {
     fmt::print(
         "nothing was left to train: the model was at step {} of {} already; {}, and its report "

@@ -235,9 +235,10 @@ Result<std::unique_ptr<SampleStream>> OpenFile(const Settings& settings, size_t 
   if (DataDirectory::IsAt(settings.data.file)) return OpenDirectory(settings, times);
   if (settings.data.preprocessing != nullptr) return OpenText(settings, times);
   DatasetOptions all = settings.data;
-  all.test_fraction = 0.0;
+  all.test_fraction = all.valid_fraction = 0.0;
   all.test_split = "tail";
   all.test_file.clear();
+  all.split_index.clear();
   all.randomize = "none";
   all.own.erase("data_sub_sample_rate");
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, Datasets().Make(settings.data_source(), all));

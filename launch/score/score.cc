@@ -84,7 +84,8 @@ Result<MlpPrecision> ReadMlpPrecision(const CommandLine& command_line) {
 // data are meant.
 SamplesOf WhichSamples(const CommandLine& command_line) {
   const bool names_part = std::ranges::any_of(command_line.flags, [](const GivenFlag& flag) {
-    return flag.name == "test_fraction" || flag.name == "test_split" || flag.name == "test_data";
+    return flag.name == "test_fraction" || flag.name == "test_split" || flag.name == "test_data" ||
+           flag.name == "split_index";
   });
   return command_line.Value("data").empty() || names_part ? SamplesOf::kTestPart : SamplesOf::kFile;
 }

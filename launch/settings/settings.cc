@@ -122,7 +122,8 @@ std::string Settings::report_path() const {
 }
 
 bool Settings::keeps_best() const {
-  return data.valid_fraction > 0.0 && !output.model_dir.empty() && storage.has_files();
+  return (data.valid_fraction > 0.0 || !data.split_index.empty()) && !output.model_dir.empty() &&
+         storage.has_files();
 }
 
 std::string Settings::run_label() const {

@@ -39,22 +39,25 @@ Status CheckData(const Settings& s, bool reads_data) {
 }
 
 Status CheckValidation(const Settings& s, bool reads_data) {
-  if (s.data.valid_fraction == 0.0) {
+  const std::string& index = s.data.split_index;
+  if (s.data.valid_fraction == 0.0 && index.empty()) {
     const bool stops = s.training.early_stop_patience > 0;
     if (!stops && s.training.plateau_patience == 0) return OkStatus();
     return UsageError(
         "{}={} counts validations, and no sample is held out for them; give "
-        "--valid_fraction=0.1, which takes the last tenth of the samples to train on",
+        "--valid_fraction=0.1, which takes the last tenth of the samples to train on, or "
+        "--split_index",
         stops ? "early_stop_patience" : "plateau_patience",
         stops ? s.training.early_stop_patience : s.training.plateau_patience);
   }
   if (!DeclarationOfDataset(s.data_source()).reads_file) {
+    const std::string held_out = index.empty() ? "valid_fraction" : "split_index";
     return UsageError(
-        "valid_fraction={} holds out a part of data that are read, and data_generation={} makes "
-        "its samples; give --data=FILE, or leave valid_fraction out",
-        s.data.valid_fraction, s.data_generation);
+        "{0} holds out a part of data that are read, and data_generation={1} makes its samples; "
+        "give --data=FILE, or leave {0} out",
+        held_out, s.data_generation);
   }
-  if (s.training.test_freq > 0 || !reads_data) return OkStatus();
+  if (s.training.test_freq > 0 || !reads_data || s.data.valid_fraction == 0.0) return OkStatus();
   return UsageError(
       "valid_fraction={} holds out samples, and nothing says when the model is validated on them; "
       "give --test_freq=STEPS",

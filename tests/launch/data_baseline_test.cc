@@ -1,11 +1,17 @@
 // rowhouse data baseline, called as the program calls it.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <atomic>
+#include <filesystem>
 #include <fstream>
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "launch/run/run_outcome.h"
 #include "tests/launch/data_words.h"
+#include "tests/launch/given_settings.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -83,6 +89,49 @@ TEST_F(DataBaseline, TestsOnTheSplitOfARun) {
     EXPECT_EQ(json["test_samples"], batch.samples) << split;
     EXPECT_DOUBLE_EQ(json["mean_label"], sum / static_cast<double>(batch.samples)) << split;
   }
+}
+
+// What the report of a run has (launch/run/run_outcome.h).
+TEST_F(DataBaseline, IsInReportsOfOwnDataThatWereTested) {
+  ASSERT_OK(RunDataWords({"imitate", "--data_size=900", "--out=" + (dir_ / "text")}));
+  const auto json = FiguresOf({dir_ / "text", "--test_fraction=0.3"});
+  const std::vector<int> rows(26, 50);
+  Settings settings = WithAll({{"data_generation", "dataset"},
+                               {"data", dir_ / "text"},
+                               {"test_fraction", "0.3"},
+                               {"arch_mlp_bot", "13-2"},
+                               {"arch_embedding_size", fmt::format("{}", fmt::join(rows, "-"))}});
+  std::atomic<bool> stop = false;
+  const auto baseline = [&](uint64_t train, uint64_t test) {
+    return BaselineOf(settings, train, {.samples = test}, stop);
+  };
+  const auto measured = baseline(630, 270);
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(measured->why_not, "");
+  EXPECT_EQ(measured->of_test.auc, json["auc"].get<double>());
+  EXPECT_EQ(measured->of_test.logloss, json["logloss"]);
+  EXPECT_EQ(measured->of_test.samples, 270);
+  EXPECT_FALSE(baseline(630, 0)) << "a run that was stopped tests nothing";
+  EXPECT_THAT(baseline(629, 270)->why_not, HasSubstr("not what the run read"));
+  stop = true;
+  EXPECT_EQ(baseline(630, 270)->why_not, "stopped");
+  stop = false;
+  std::filesystem::resize_file(dir_ / "text", uint64_t{1} << 40);  // a hole
+  EXPECT_THAT(baseline(630, 270)->why_not, HasSubstr("up to 268 MB are read"));
+  std::filesystem::remove(dir_ / "text");
+  ASSERT_EQ(mkfifo((dir_ / "text").c_str(), 0600), 0);
+  EXPECT_THAT(baseline(630, 270)->why_not, HasSubstr("is a pipe"));
+  settings.data_generation = "synthetic";
+  EXPECT_FALSE(baseline(630, 270));
+}
+
+TEST_F(DataBaseline, HasNoAucOfTestSamplesOfOneLabel) {
+  WriteCsv("a.csv", 100);
+  std::ofstream(dir_ / "b.csv") << "y,price,city\n1,2,c3\n1,5,c4\n";
+  const auto json = FiguresOf(
+      {dir_ / "a.csv", "--config=" + (dir_ / "config.yaml"), "--test_data=" + (dir_ / "b.csv")});
+  EXPECT_TRUE(json["auc"].is_null());
+  EXPECT_GT(json["logloss"], 0.0);
 }
 
 TEST_F(DataBaseline, SaysWhatIsMissing) {

@@ -86,6 +86,20 @@ TEST(Report, HoldsWhatTheRunWasDidAndReached) {
   }
 }
 
+TEST(Report, HasTheLineOfTheBaselineOrSaysWhyNot) {
+  RunReport report = ReportSample();
+  EXPECT_TRUE(ReportToJson(report)["baseline"].is_null());
+  report.baseline = {.of_test = {.samples = 7, .auc = 0.75, .logloss = 0.5, .accuracy = 0.625},
+                     .train_samples = 9,
+                     .why_not = ""};
+  EXPECT_EQ(ReportToJson(report)["baseline"].dump(),
+            R"({"auc":0.75,"logloss":0.5,"accuracy":0.625,"train_samples":9,"test_samples":7})");
+  report.baseline->of_test.auc = std::nullopt;
+  EXPECT_TRUE(ReportToJson(report)["baseline"]["auc"].is_null());
+  report.baseline->why_not = "a pipe";
+  EXPECT_EQ(ReportToJson(report)["baseline"].dump(), R"({"why_not":"a pipe"})");
+}
+
 TEST(Report, SaysHowRowsWereShardedAndWhatThatCost) {
   RunReport report = ReportSample();
   report.settings.sharding.strategy = "grid";

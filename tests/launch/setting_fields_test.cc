@@ -41,6 +41,7 @@ const std::map<std::string, std::string> kOthers = {
     {"test_split", "random"},
     {"data_sub_sample_rate", "0.5"},
     {"test_data", "dir/test.tsv"},
+    {"split_index", "dir/parts.txt"},
     {"data_cache", "some/cache"},
     {"max_bad_lines", "3"},
     {"grow_dictionaries", "true"},

@@ -142,6 +142,7 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
               HasSubstr("which mlperf_grad_accum_iter=2 never has in memory together"));
   EXPECT_THAT(Refusal(With("label_smoothing", "0.1")), HasSubstr("label_smoothing"));
   EXPECT_THAT(Refusal(With("valid_fraction", "0.1")), HasSubstr("leave valid_fraction out"));
+  EXPECT_THAT(Refusal(With("split_index", "parts")), HasSubstr("leave split_index out"));
   settings = Settings();
   settings.data.file = "x.tsv";
   settings.data.valid_fraction = 0.1;

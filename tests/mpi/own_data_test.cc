@@ -123,6 +123,39 @@ TEST_F(OwnData, ThePreprocessingIsOfTheFirstDayAndLinkedBySaves) {
   EXPECT_EQ(DataFilesOf("model"), files);
 }
 
+// The line of `rowhouse data baseline` stands in the report, and the training does not feel it.
+TEST_F(OwnData, TheReportHasTheBaselineOfTheSameSplit) {
+  const Flags split = {"--test_fraction=0.3", "--test_split=random", Data("day1.csv")};
+  const TrainResult run = TrainIn("model", 2, split);
+  ASSERT_TRAINED(run);
+  const ProcessResult verb =
+      RunCommand({.arguments = Flags{ROWHOUSE_BINARY, "data", "baseline", "--json",
+                                     "--config=" + dir_ / "my.yaml"} +
+                               split});
+  ASSERT_EQ(verb.exit_code, 0) << verb.Describe();
+  const auto figures = nlohmann::json::parse(verb.out, nullptr, false);
+  for (const auto& [name, value] : run.report.at("baseline").items()) {
+    EXPECT_EQ(value, figures.at(name)) << name;
+  }
+  EXPECT_EQ(run.report.at("baseline").size(), 5u);
+  EXPECT_THAT(run.out, HasSubstr(fmt::format(
+                           "logistic regression on the same split: AUC {:.4f} logloss {:.4f}\n"
+                           "test AUC ",
+                           figures.at("auc").get<double>(), figures.at("logloss").get<double>())));
+  const TrainResult untested = TrainIn("untested", 2, {Data("day1.csv")});
+  ASSERT_TRAINED(untested);
+  EXPECT_TRUE(untested.report.at("baseline").is_null());
+  ASSERT_EQ(Convert({dir_ / "day1.csv", "--out=" + dir_ / "day1", "--config=" + dir_ / "my.yaml"})
+                .exit_code,
+            0);
+  const TrainResult converted =
+      TrainIn("converted", 2, {Data("day1"), "--test_fraction=0.3", "--test_split=random"});
+  ASSERT_TRAINED(converted);
+  EXPECT_EQ(converted.digest, run.digest);
+  EXPECT_THAT(converted.report.at("baseline").at("why_not").get<std::string>(),
+              HasSubstr("is a data directory"));
+}
+
 // Day 2 has users u10 to u39: of the ten new ones nine find a free row.
 TEST_F(OwnData, DictionariesGrowByTomorrowsTokens) {
   const Flags day2 = {Data("day2.csv"), "--load", "--grow_dictionaries"};

@@ -88,6 +88,21 @@ TEST_F(Validation, EndsEarlyWithTheSameBestModelOnAnyNodesAndAfterStops) {
   EXPECT_EQ(tested["steps"], best["step"]);
   EXPECT_EQ(tested["samples"], 40);
 
+  // An index that holds out the same samples.
+  std::ofstream(dir_ / "parts.txt") << "train 270\nvalid 90\ntest 40\n";
+  const Flags by_index = {"--test_fraction=0", "--valid_fraction=0",
+                          "--split_index=" + dir_ / "parts.txt"};
+  const TrainResult index = Train(RunIn("index", by_index));
+  ASSERT_EQ(index.exit_code, 0) << index.Describe();
+  EXPECT_EQ(index.report["validations"], validations);
+  EXPECT_EQ(index.digest, whole.digest);
+  EXPECT_EQ(Eval(DirectoryOfBest(index))["samples"], 40);
+  ASSERT_EQ(Train(RunIn("halves", by_index + Flags{"--stop_after_steps=7"})).exit_code, 0);
+  const TrainResult halves = Train(RunIn("halves", by_index + Flags{"--load"}));
+  ASSERT_EQ(halves.exit_code, 0) << halves.Describe();
+  EXPECT_EQ(halves.digest, whole.digest);
+  EXPECT_EQ(halves.report["validations"], validations);
+
   const TrainResult nodes = Train(RunIn("nodes", {"--ps=2", "--save_every=3"}, 3));
   ASSERT_EQ(nodes.exit_code, 0) << nodes.Describe();
   EXPECT_EQ(nodes.report["validations"], validations);

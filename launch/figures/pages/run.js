@@ -35,11 +35,14 @@ function drawRun({report, phases: phasesOfSteps = []}) {
   const allSeconds = Object.values(phases).reduce((sum, one) => sum + (one || 0), 0);
   const ceiling = totals.test_auc_ceiling;
   const best = report.best || {};
+  const baseline = report.baseline || {};
   main.append(Page.cards([
     ["Test AUC", last ? fixed(last.auc, 4) : "no test set",
-     isNumber(ceiling) ? `best possible ${fixed(ceiling, 4)}` : ""],
+     isNumber(ceiling) ? `best possible ${fixed(ceiling, 4)}`
+     : isNumber(baseline.auc) ? `logistic regression ${fixed(baseline.auc, 4)}` : ""],
     ["Test logloss", last ? fixed(last.logloss, 4) : null,
-     last ? several(last.samples, "sample") : ""],
+      isNumber(baseline.logloss) ? `logistic regression ${fixed(baseline.logloss, 4)}`
+      : last ? several(last.samples, "sample") : ""],
     ["Test AUC of the best", isNumber(best.test_auc) ? fixed(best.test_auc, 4) : null,
      `by validation: step ${count(best.step)}`],
     ["Training loss", fixed(finalLoss, 4), finalSteps ? `of the last ${several(finalSteps, "step")}` : ""],
@@ -92,9 +95,15 @@ function drawRun({report, phases: phasesOfSteps = []}) {
     if (isNumber(ceiling)) {
       aucs.push({name: "best possible", points: [], level: ceiling, colour: 7});
     }
+    if (isNumber(baseline.auc)) {
+      aucs.push({name: "logistic regression", points: [], level: baseline.auc, colour: 7});
+    }
     Charts.curve(aucPanel, aucs, {range, format: four});
   } else {
     aucPanel.append(el("p", "muted", "The run had no test samples."));
+  }
+  if (baseline.why_not) {
+    aucPanel.append(el("p", "muted", `A logistic regression was not measured: ${baseline.why_not}.`));
   }
   Charts.curve(Page.panel(curves, "Samples/s", "over all workers"),
                [{name: "samples/s", points: whole.map((point) => [point[0], point[2]]), colour: 2}],

@@ -66,6 +66,11 @@ void AddSource(SettingList& list) {
            {.name = "test_data",
             .help = "Samples to test on, in place of a part of --data",
             .is_basic = true});
+  list.Add(Text(MEMBER(data.split_index), "a file"),
+           {.help = "A text file that says of each sample of --data which part it is of, in place "
+                    "of test_fraction and valid_fraction: a line is train, valid, test or none, "
+                    "of one sample, or of so many as stand behind it (train 1000)",
+            .digest = kOfRun});
   list.Add(Text(MEMBER(data.cache), "a directory"),
            {.name = "data_cache",
             .help = "With text: directory, on each host, where the binary form that runs make of "

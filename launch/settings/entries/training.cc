@@ -213,18 +213,20 @@ void AddComputation(SettingList& list) {
 void AddTimes(SettingList& list) {
   list.Add(Whole(MEMBER(training.stop_after_steps), 0),
            {.help = "Steps of this run, which then saves and stops; 0: it trains to the end"});
-  list.Add(Whole(MEMBER(training.test_freq), -1),
-           {.help = "Steps between tests, or validations with valid_fraction; each epoch then ends "
-                    "with one, too; 0 or -1: one test, at the end of the run",
-            .is_basic = true});
+  list.Add(
+      Whole(MEMBER(training.test_freq), -1),
+      {.help =
+           "Steps between tests, or validations of samples held out for them; each epoch then ends "
+           "with one, too; 0 or -1: one test, at the end of the run",
+       .is_basic = true});
   list.Add(Whole(MEMBER(training.early_stop_patience), 0),
-           {.help = "With valid_fraction: the run ends after so many validations in turn that are "
+           {.help = "With validations: the run ends after so many validations in turn that are "
                     "no better than the best one before them; 0: it goes on to the end"});
   list.Add(Choice(MEMBER(training.early_stop_metric), {"auc", "logloss"}),
-           {.help = "With valid_fraction: by what a validation is better than another, also for "
+           {.help = "With validations: by what a validation is better than another, also for "
                     "plateau_patience"});
   list.Add(Whole(MEMBER(training.plateau_patience), 0),
-           {.help = "With valid_fraction: the learning rate is cut after so many validations in "
+           {.help = "With validations: the learning rate is cut after so many validations in "
                     "turn, since the best one or the last cut, that are no better than the best "
                     "one; 0: never",
             .digest = kOfRun});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <numeric>
 #include <set>
 
@@ -64,6 +65,69 @@ std::vector<uint64_t> Range(uint64_t begin, uint64_t end) {
   std::vector<uint64_t> numbers(end - begin);
   std::iota(numbers.begin(), numbers.end(), begin);
   return numbers;
+}
+
+// ---- An index
+// --------------------------------------------------------------------------------------
+
+class SplitIndexTest : public testing::Test {
+ protected:
+  Result<SampleSplit> SplitBy(const std::string& text, const SampleLayout& layout,
+                              SampleSplitOptions options = {}) {
+    std::ofstream(dir_ / "index", std::ios::binary) << text;
+    options.index = dir_ / "index";
+    return SampleSplit::Make(layout, options);
+  }
+  std::string Refusal(const std::string& text, SampleSplitOptions options = {}) {
+    const auto split = SplitBy(text, Layout({3}), std::move(options));
+    EXPECT_EQ(split.status().code(), StatusCode::kUsage);
+    return std::string(split.status().message());
+  }
+  TempDir dir_;
+};
+
+TEST_F(SplitIndexTest, SaysOfEachSampleWhichPartItIsOf) {
+  const SampleLayout layout = Layout({3, 0, 4, 2});
+  const auto split = std::make_shared<SampleSplit>(
+      SplitBy("train 2\r\ntest\nvalid\nnone 2\ntrain\nvalid 1\ntest", layout).value());
+  for (const char* name : {"none", "total", "day", "blocks"}) {
+    const auto order = SampleOrder::Make(split, name, 1).value();
+    std::vector<uint64_t> train = Epoch(layout, order.get(), 0);
+    std::ranges::sort(train);
+    EXPECT_EQ(train, (std::vector<uint64_t>{0, 1, 6})) << name;
+    EXPECT_EQ(Tests(layout, order.get()), (std::vector<uint64_t>{2, 8})) << name;
+    std::vector<SamplePlace> places;
+    order->ValidPlaces(0, order->valid_samples(), &places);
+    EXPECT_EQ(Numbers(layout, places), (std::vector<uint64_t>{3, 7})) << name;
+  }
+}
+
+TEST_F(SplitIndexTest, IsTheFractionsWhereItSaysWhatTheyDo) {
+  const SampleLayout layout = Layout({7, 6, 7});
+  const auto by_index =
+      std::make_shared<SampleSplit>(SplitBy("train 12\nvalid 4\ntest 4\n", layout).value());
+  const auto by_fractions = std::make_shared<SampleSplit>(
+      SampleSplit::Make(layout, {.test_fraction = 0.2, .valid_fraction = 0.25}).value());
+  for (const char* name : {"none", "total", "blocks"}) {
+    EXPECT_EQ(Epoch(layout, SampleOrder::Make(by_index, name, 1).value().get(), 1),
+              Epoch(layout, SampleOrder::Make(by_fractions, name, 1).value().get(), 1));
+  }
+  EXPECT_NE(by_index->index_digest(), by_fractions->index_digest());
+}
+
+TEST_F(SplitIndexTest, ThatDoesNotFitIsRefused) {
+  EXPECT_THAT(Refusal("train\nTest\n"), testing::HasSubstr("index:2: \"Test\" is not train"));
+  for (const char* line : {"train 0", "train x", "train  2", "train -1", "", "train 2 3", "0"}) {
+    EXPECT_THAT(Refusal(fmt::format("{}\n", line)), testing::HasSubstr("index:1: \"")) << line;
+  }
+  EXPECT_THAT(Refusal(std::string(1000, 'x')), testing::HasSubstr("index:1: \""));
+  EXPECT_THAT(Refusal("train\ntest\n"), testing::HasSubstr("of 2 samples, and the data have 3"));
+  EXPECT_THAT(Refusal("train 2\ntest 2\n"), testing::HasSubstr("index:2: this is of more samples"));
+  EXPECT_THAT(Refusal("train 18446744073709551615\n"), testing::HasSubstr("of more samples"));
+  EXPECT_THAT(Refusal("test 3\n"), testing::HasSubstr("no sample to train on"));
+  EXPECT_THAT(Refusal("train 3\n", {.test_fraction = 0.1}),
+              testing::HasSubstr("give one of the two"));
+  EXPECT_THAT(Refusal("train 3\n", {.split = "random"}), testing::HasSubstr("give one of the two"));
 }
 
 // ---- Splits

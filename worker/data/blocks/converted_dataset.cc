@@ -75,7 +75,10 @@ class ConvertedData final : public Dataset {
     return test_ ? test_->directory().samples() : order_->test_samples();
   }
 
-  std::string content_digest() const override { return train_.directory().content_digest(); }
+  // Samples that an index divides otherwise are other data.
+  std::string content_digest() const override {
+    return train_.directory().content_digest() + order_->index_digest();
+  }
 
   Status ReadTrain(uint64_t epoch, uint64_t first, uint64_t count, Batch* out) override {
     CHECK(first <= train_samples() && count <= train_samples() - first);
@@ -352,7 +355,8 @@ Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumn
 }
 
 std::string WhyNothingIsHeldOut(const DatasetOptions& options) {
-  if (options.test_fraction > 0.0 || options.test_split == "dlrm" || !options.test_file.empty()) {
+  if (options.test_fraction > 0.0 || options.test_split == "dlrm" || !options.test_file.empty() ||
+      !options.split_index.empty()) {
     return "";
   }
   return "no part of the data is held out; --test_fraction=0.1 holds out the last tenth";
@@ -367,6 +371,11 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
         "test_data gives the test samples, and test_fraction={} would hold out others: give one of "
         "them",
         options.test_fraction);
+  }
+  if (has_test_data && !options.split_index.empty()) {
+    return UsageError(
+        "test_data gives the test samples, and split_index={} would, too: give one of them",
+        options.split_index);
   }
   ASSIGN_OR_RETURN(FittedData train, OpenFitted(directory, options));
   std::optional<FittedData> test;
@@ -384,7 +393,8 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
   const SampleSplitOptions split_options = {.split = has_test_data ? "tail" : options.test_split,
                                             .test_fraction = options.test_fraction,
                                             .seed = options.seed,
-                                            .valid_fraction = options.valid_fraction};
+                                            .valid_fraction = options.valid_fraction,
+                                            .index = options.split_index};
   Result<SampleSplit> split = SampleSplit::Make(LayoutOf(train.directory()), split_options);
   RETURN_IF_ERROR(split.status().Annotate(directory));
   ASSIGN_OR_RETURN(std::unique_ptr<SampleOrder> order,

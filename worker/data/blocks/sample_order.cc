@@ -56,6 +56,10 @@ Result<SampleSplit> SampleSplit::Make(const SampleLayout& layout,
   }
   SampleSplit split;
   split.layout_ = layout;
+  if (!options.index.empty()) {
+    RETURN_IF_ERROR(split.TakeIndex(options));
+    return split;
+  }
   split.is_random_ = options.split == "random";
   split.test_fraction_ = options.test_fraction;
   split.key_ = MixKey(options.seed, kSplitPurpose);
@@ -90,6 +94,27 @@ Result<SampleSplit> SampleSplit::Make(const SampleLayout& layout,
                     samples);
 }
 
+Status SampleSplit::TakeIndex(const SampleSplitOptions& options) {
+  if (options.split != "tail" || options.test_fraction > 0 || options.valid_fraction > 0) {
+    return UsageError(
+        "split_index={} says which samples test and validate, and test_split={}, test_fraction={} "
+        "and valid_fraction={} would, too: give one of the two",
+        options.index, options.split, options.test_fraction, options.valid_fraction);
+  }
+  ASSIGN_OR_RETURN(index_, ReadSplitIndex(options.index, layout_.samples()));
+  before_.assign(1, {});
+  for (size_t block = 0; block < layout_.blocks(); ++block) {
+    std::array<uint64_t, 3> before = before_.back();
+    for (uint64_t s = layout_.first_samples[block]; s < layout_.first_samples[block + 1]; ++s) {
+      const SamplePart part = index_.parts[s];
+      if (part != SamplePart::kNone) ++before[static_cast<size_t>(part)];
+    }
+    before_.push_back(before);
+  }
+  if (samples(Part::kTrain) > 0) return OkStatus();
+  return UsageError("split_index {} leaves no sample to train on", options.index);
+}
+
 std::vector<uint64_t> SampleSplit::DayBounds() const {
   std::vector<uint64_t> bounds = {0};
   const bool has_files = layout_.file_samples.size() > 1;
@@ -110,6 +135,7 @@ uint64_t SampleSplit::NotTestedBefore(size_t block) const {
 }
 
 uint64_t SampleSplit::SamplesBefore(Part part, size_t block) const {
+  if (!before_.empty()) return before_[block][static_cast<size_t>(part)];
   if (part != Part::kTest) {
     const uint64_t before = NotTestedBefore(block), train = std::min(before, valid_begin_);
     return part == Part::kTrain ? train : before - train;
@@ -132,6 +158,13 @@ std::vector<bool> SampleSplit::DrawTests(size_t block) const {
 
 void SampleSplit::List(Part part, size_t block, std::vector<uint32_t>* samples) const {
   samples->clear();
+  if (!before_.empty()) {
+    const uint64_t first = layout_.first_samples[block];
+    for (uint64_t s = first; s < layout_.first_samples[block + 1]; ++s) {
+      if (index_.parts[s] == part) samples->push_back(static_cast<uint32_t>(s - first));
+    }
+    return;
+  }
   if (part != Part::kTest) {
     const uint64_t before = NotTestedBefore(block);
     const uint64_t train =

@@ -9,6 +9,7 @@
 //           n modulo 7 get one sample more; where lines of it were dropped, they count, too, and
 //           the layout has the days as files); of the last day the first half, rounded up, tests,
 //           and the rest, which DLRM validates on, is not used; the days before it train
+// or as a file says of each sample (worker/data/blocks/split_index.h).
 // Of the samples that a split trains on, the last round-half-even(n * valid_fraction) in the order
 // of the data are for validation instead. Train samples come, by name,
 //   none    as they lie
@@ -24,6 +25,7 @@
 // read last).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +34,7 @@
 
 #include "common/status.h"
 #include "worker/data/blocks/data_directory.h"
+#include "worker/data/blocks/split_index.h"
 
 namespace rowhouse {
 
@@ -53,16 +56,19 @@ struct SampleSplitOptions {
   double test_fraction = 0.0;   // of tail and random
   uint64_t seed = 0;            // of random
   double valid_fraction = 0.0;  // of what is left to train on
+  std::string index;            // path of a split index, in place of all of the above; "": none
 };
 
 class SampleSplit {
  public:
-  enum class Part { kTrain, kValid, kTest };
+  using Part = SamplePart;
 
-  // kUsage for an unknown name, a fraction outside [0, 1), and a split that leaves no train sample.
+  // kUsage for an unknown name, a fraction outside [0, 1), a split that leaves no train sample, an
+  // index beside another split, and as ReadSplitIndex.
   static Result<SampleSplit> Make(const SampleLayout& layout, const SampleSplitOptions& options);
 
   const SampleLayout& layout() const { return layout_; }
+  const std::string& index_digest() const { return index_.digest; }  // "" without an index
 
   // Of a part: how many samples it has in all blocks before this one. Of block == blocks(): in all.
   uint64_t SamplesBefore(Part part, size_t block) const;
@@ -75,6 +81,7 @@ class SampleSplit {
   std::vector<uint64_t> DayBounds() const;
 
  private:
+  Status TakeIndex(const SampleSplitOptions& options);
   // Of a block: the test samples, or all others.
   void ListAll(bool tested, size_t block, std::vector<uint32_t>* samples) const;
   // The test samples of a block, drawn at random: true for each.
@@ -90,6 +97,9 @@ class SampleSplit {
   uint64_t valid_begin_ = UINT64_MAX;  // samples that are not tested, from this one on, validate
   // Not random: samples below train_end_ train, [test_begin_, test_end_) test.
   uint64_t train_end_ = 0, test_begin_ = 0, test_end_ = 0;
+  // Of an index: the samples of each part in all blocks before each block, and in all. Or empty.
+  std::vector<std::array<uint64_t, 3>> before_;
+  SplitIndex index_;
 };
 
 // One part of a split in file order, or shuffled over blocks and within them.
@@ -129,6 +139,7 @@ class SampleOrder {
   uint64_t train_samples() const { return split_->samples(SampleSplit::Part::kTrain); }
   uint64_t valid_samples() const { return split_->samples(SampleSplit::Part::kValid); }
   uint64_t test_samples() const { return split_->samples(SampleSplit::Part::kTest); }
+  const std::string& index_digest() const { return split_->index_digest(); }
 
   // Sets *places to the places of samples [first, first + count) of the epoch's order, or of the
   // samples for validation or tests. Requires that they exist.

@@ -197,7 +197,8 @@ class MovieLensFormat final : public TextFormat {
 // MovieLens' own split where its files are given (u1.base and u1.test), else a fifth drawn by seed.
 void ChooseTest(DatasetOptions* options) {
   if (!options->test_file.empty() || !options->prepared_test.empty() ||
-      options->test_fraction > 0.0 || options->test_split != "tail") {
+      options->test_fraction > 0.0 || options->test_split != "tail" ||
+      !options->split_index.empty()) {
     return;
   }
   constexpr std::string_view kBase = ".base";
