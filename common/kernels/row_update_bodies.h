@@ -1,8 +1,10 @@
 // What row_updates.cc compiles for each instruction set. Include that header, not this one.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "common/kernels/row_updates.h"
 #include "common/kernels/target_clones.h"
@@ -57,6 +59,14 @@ ROWHOUSE_KERNEL_BODY void AdamUpdate(const AdamFactors& factors, const float* __
   }
 }
 
+// takes ? yes : no, for values that are there already. The compiler may make a branch of ?:, which
+// AVX2 has no vector form of where one side divides.
+ROWHOUSE_KERNEL_BODY float Select(bool takes, float yes, float no) {
+  const uint32_t mask = -static_cast<uint32_t>(takes);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(yes) & mask) |
+                              (std::bit_cast<uint32_t>(no) & ~mask));
+}
+
 ROWHOUSE_KERNEL_BODY void FtrlUpdate(const FtrlFactors& factors, const float* __restrict g,
                                      float* __restrict w, float* __restrict q, float* __restrict n,
                                      size_t size) {
@@ -65,16 +75,17 @@ ROWHOUSE_KERNEL_BODY void FtrlUpdate(const FtrlFactors& factors, const float* __
   for (size_t i = 0; i < size; ++i) {
     n[i] += g[i] * g[i];
     const float divisor = (f.beta + std::sqrt(n[i])) + rate_l2;
-    const float r = divisor > 0.0f ? f.rate / divisor : 0.0f;
-    const float old = w[i];
-    const float p = old > 0.0f ? f.l1 : (old < 0.0f ? -f.l1 : q[i]);
+    const float r = Select(divisor > 0.0f, f.rate / divisor, 0.0f);
+    const float old = w[i], before = q[i];
+    const float p = Select(old > 0.0f, f.l1, Select(old < 0.0f, -f.l1, before));
     const float push = p - g[i];
     const float up = old + r * (push - f.l1);
     const float down = old + r * (push + f.l1);
-    const float used = r > 0.0f ? old / r + push : q[i];
-    const float bounded = used > f.l1 ? f.l1 : (used < -f.l1 ? -f.l1 : used);
-    w[i] = up > 0.0f ? up : (down < 0.0f ? down : 0.0f);
-    q[i] = up > 0.0f || down < 0.0f ? 0.0f : bounded;
+    const float used = Select(r > 0.0f, old / r + push, before);
+    const float bounded = Select(used > f.l1, f.l1, Select(used < -f.l1, -f.l1, used));
+    const bool is_up = up > 0.0f, is_down = down < 0.0f;
+    w[i] = Select(is_up, up, Select(is_down, down, 0.0f));
+    q[i] = Select(is_up, 0.0f, Select(is_down, 0.0f, bounded));
   }
 }
 

@@ -54,10 +54,10 @@ class SlotRecords {
 
   // Asks the CPU for all lines of the record.
   void Prefetch(CacheSlot slot) const {
-    constexpr size_t kLineBytes = 64;
-    const std::byte* const end = at(slot) + record_bytes_ + kLineBytes - 1;
-    for (const std::byte* line = at(slot); line < end; line += kLineBytes) {
-      __builtin_prefetch(line, /*rw=*/1);
+    constexpr uintptr_t kLineBytes = 64;
+    const auto begin = reinterpret_cast<uintptr_t>(at(slot)), end = begin + record_bytes_;
+    for (uintptr_t line = begin / kLineBytes * kLineBytes; line < end; line += kLineBytes) {
+      __builtin_prefetch(reinterpret_cast<const void*>(line), /*rw=*/1);
     }
   }
 

@@ -21,6 +21,7 @@ Shard::Shard(const ShardOptions& options, LocalTables tables)
       reader_(state_, writer_),
       admission_(state_, tables_, writer_),
       requests_(state_, tables_),
+      refusals_(state_),
       sweeper_(state_, {.tables = tables_, .writer = writer_}),
       saves_(state_, {.tables = tables_, .writer = writer_, .sweeper = sweeper_}),
       controls_(state_,
@@ -123,8 +124,13 @@ void Shard::OnMessage(MessageArrived event) {
     status = senders_.Check(request.peer, request.header).Annotate(state_.options.name);
   }
   if (status.ok()) status = state_.failure;
-  if (status.ok()) status = Take(request, std::move(message));
-  if (!status.ok()) state_.out.Refuse(request, status);
+  if (!status.ok()) return state_.out.Refuse(request, status);
+  status = Take(request, std::move(message));
+  if (status.code() == StatusCode::kCorruption) {
+    refusals_.Refuse(std::move(request), std::move(status));
+  } else if (!status.ok()) {
+    state_.out.Refuse(request, status);
+  }
 }
 
 // What cannot be served now is parked; Advance serves it at once if it can.
@@ -329,6 +335,7 @@ const Request& RequestOf(const PullTask& pull) { return pull.request; }
 
 void Shard::OnTick() {
   wake_at_ = 0;
+  refusals_.SendDue();
   // Before their deadlines are looked at.
   if (WaitsForSave()) {
     told_of_wait_ = state_.now;
@@ -350,7 +357,7 @@ void Shard::OnTick() {
 }
 
 void Shard::AskWakeUp() {
-  TimeMs earliest = std::numeric_limits<TimeMs>::max();
+  TimeMs earliest = refusals_.next_at();
   for (const PullTask& pull : pulls_.parked()) {
     earliest = std::min(earliest, pull.request.deadline);
   }

@@ -28,6 +28,7 @@
 #include "ps/shard/preload.h"
 #include "ps/shard/pulls.h"
 #include "ps/shard/pushes.h"
+#include "ps/shard/refusals.h"
 #include "ps/shard/requests.h"
 #include "ps/shard/saves.h"
 #include "ps/shard/senders.h"
@@ -115,6 +116,7 @@ class Shard {
   CacheAdmission admission_;
   Requests requests_;
   Senders senders_;
+  Refusals refusals_;
   Sweeper sweeper_;
   Saves saves_;
   Controls controls_;

@@ -131,6 +131,32 @@ TEST_F(ShardTest, TheGradientsOfAStepAreSummedAndTheOptimizerRunsOnce) {
   EXPECT_EQ(shard_->stats().rows_updated, 1u);
 }
 
+TEST_F(ShardTest, ErrorsToAWorkerThatGoesOnSendingNonsenseComeSlowly) {
+  Open();
+  constexpr uint64_t kRowBeyond = 10;
+  for (int i = 0; i < 2 * Refusals::kAtOnce; ++i) Pull(0, 0, {kRowBeyond});
+  EXPECT_EQ(answers_.size(), size_t{Refusals::kAtOnce});
+  EXPECT_EQ(ErrorOf(1).code(), StatusCode::kCorruption);
+  EXPECT_EQ(wake_at_, Refusals::kEveryMs);
+  Pull(1, 0, {3});  // Others do not wait, and neither do its own requests that are right.
+  Pull(0, 0, {3});
+  EXPECT_EQ(answers_.size(), size_t{Refusals::kAtOnce + 2});
+  for (TimeMs i = 1; i <= Refusals::kAtOnce; ++i) {
+    ASSERT_EQ(wake_at_, i * Refusals::kEveryMs);
+    Handle(Tick{}, wake_at_);
+    ASSERT_EQ(answers_.size(), static_cast<size_t>(Refusals::kAtOnce + 2 + i));
+  }
+  EXPECT_EQ(ErrorOf(2 * Refusals::kAtOnce).code(), StatusCode::kCorruption);
+}
+
+TEST_F(ShardTest, NonsenseBeyondWhatMayWaitIsNotAnswered) {
+  Open();
+  const size_t answered = Refusals::kAtOnce + Refusals::kMostWaiting;
+  for (size_t i = 0; i < answered + 5; ++i) Pull(0, 0, {10});
+  for (int i = 0; i < 1000; ++i) Handle(Tick{}, i * Refusals::kEveryMs);
+  EXPECT_EQ(answers_.size(), answered);
+}
+
 TEST_F(ShardTest, TheRateOfATableIsThatOfThePushTimesItsFactor) {
   TableSpec table = ShardTable();
   table.learning_rate_factor = 0.25;
