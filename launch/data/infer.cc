@@ -180,7 +180,8 @@ std::string ModelText(const Inferred& inferred, const Shape& shape) {
       "  arch_mlp_bot: [{}, {}, {}]  # {}\n"
       "  arch_mlp_top: [{}, {}, 1]\n"
       "  arch_sparse_feature_size: {}  # floats in a row; the last width of arch_mlp_bot\n"
-      "  wide: true  # a weight of each token besides: what it says by itself is learned from few lines\n"
+      "  wide: true  # a weight of each token besides: what it says by itself is learned from few "
+      "lines\n"
       "  loss_function: bce\n\n",
       std::max<size_t>(dense, 1), shape.hidden, shape.dim,
       dense == 0 ? "no dense column: one input, always 0"

@@ -16,7 +16,8 @@ namespace {
 
 using Floats = std::vector<float>;
 
-void ExpectNear(std::span<const float> got, const Floats& want, float tolerance, const char* what) {
+void ExpectAllNear(std::span<const float> got, const Floats& want, float tolerance,
+                   const char* what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << what << i;
 }
@@ -33,18 +34,19 @@ TEST(BatchNorm, IsTorchs) {
   for (const auto& step : vectors.at("steps")) {
     Floats y = step.at("x").get<Floats>(), dy = step.at("dy").get<Floats>();
     norm.ForwardOfStep(y.size() / 5, nullptr, y.data());
-    ExpectNear(y, step.at("y").get<Floats>(), 2e-6f, "y");
+    ExpectAllNear(y, step.at("y").get<Floats>(), 2e-6f, "y");
     norm.Backward(y.data(), nullptr, dy.data());
-    ExpectNear(dy, step.at("dx").get<Floats>(), 2e-6f, "dx");
-    ExpectNear(parameters.gradients(0), step.at("weight_gradient").get<Floats>(), 4e-6f, "weight");
-    ExpectNear(parameters.gradients(1), step.at("bias_gradient").get<Floats>(), 4e-6f, "bias");
+    ExpectAllNear(dy, step.at("dx").get<Floats>(), 2e-6f, "dx");
+    ExpectAllNear(parameters.gradients(0), step.at("weight_gradient").get<Floats>(), 4e-6f,
+                  "weight");
+    ExpectAllNear(parameters.gradients(1), step.at("bias_gradient").get<Floats>(), 4e-6f, "bias");
     norm.MoveStatistics();
-    ExpectNear(parameters.values(2), step.at("running_mean").get<Floats>(), 1e-6f, "mean");
-    ExpectNear(parameters.values(3), step.at("running_var").get<Floats>(), 3e-6f, "var");
+    ExpectAllNear(parameters.values(2), step.at("running_mean").get<Floats>(), 1e-6f, "mean");
+    ExpectAllNear(parameters.values(3), step.at("running_var").get<Floats>(), 3e-6f, "var");
   }
   Floats y = vectors.at("scores").at("x").get<Floats>();
   norm.ForwardOfScores(3, y.data());
-  ExpectNear(y, vectors.at("scores").at("y").get<Floats>(), 2e-6f, "scores");
+  ExpectAllNear(y, vectors.at("scores").at("y").get<Floats>(), 2e-6f, "scores");
 }
 
 // What one worker has of 24 samples, workers with 11, none and 13 of them have.
@@ -103,9 +105,9 @@ TEST(BatchNorm, NormalisesOverTheSamplesOfAllWorkers) {
     all_dx.insert(all_dx.end(), dxs[w].begin(), dxs[w].end());
     EXPECT_EQ(stats[w], stats[0]) << "workers keep equal statistics";
   }
-  ExpectNear(all_y, y, 1e-5f, "y");
-  ExpectNear(all_dx, dx, 1e-5f, "dx");
-  ExpectNear(stats[0], statistics, 1e-4f, "statistics");
+  ExpectAllNear(all_y, y, 1e-5f, "y");
+  ExpectAllNear(all_dx, dx, 1e-5f, "dx");
+  ExpectAllNear(stats[0], statistics, 1e-4f, "statistics");
 }
 
 // Squares about 0 would have no digits left of the variance, also in a first step.
@@ -117,7 +119,7 @@ TEST(BatchNorm, MeansFarFromZeroCostNoDigits) {
   parameters.values(0)[0] = 1.0f;
   Floats y = {kMean - 1.0f, kMean + 1.0f, kMean + 1.0f, kMean - 1.0f};
   norm.ForwardOfStep(y.size(), nullptr, y.data());
-  ExpectNear(y, {0.0f, 1.0f, 1.0f, 0.0f}, 1e-5f, "y");
+  ExpectAllNear(y, {0.0f, 1.0f, 1.0f, 0.0f}, 1e-5f, "y");
 }
 
 // A column is of one thread, and long enough arrays are of several.

@@ -71,8 +71,8 @@ void ScaleAndShift(size_t samples, size_t units, const float* scale, const float
 }
 
 ROWHOUSE_TARGET_CLONES
-void MaskAndSum(const Columns& of, const float* y, const float* normalised, float* dy,
-                double* of_bias, double* of_weight) {
+void SumGradients(const Columns& of, const float* y, const float* normalised, float* dy,
+                  double* of_bias, double* of_weight) {
   for (size_t s = 0; s < of.samples; ++s) {
     for (size_t c = 0; c < of.count; ++c) {
       const size_t i = s * of.leading + c;
@@ -163,8 +163,8 @@ void BatchNorm::Backward(const float* y, const SumOverWorkers& sum, float* dy) {
   std::vector<double> totals(2 * units_);
   double* const of_weight = totals.data() + units_;
   ForColumns(samples_, units_, [&](size_t first, size_t count) {
-    MaskAndSum({samples_, count, units_}, y + first, normalised_.data() + first, dy + first,
-               totals.data() + first, of_weight + first);
+    SumGradients({samples_, count, units_}, y + first, normalised_.data() + first, dy + first,
+                 totals.data() + first, of_weight + first);
   });
   sums_.assign(totals.begin(), totals.end());
   const auto half = sums_.begin() + static_cast<std::ptrdiff_t>(units_);
