@@ -11,7 +11,7 @@
 // predict_beyond_memory: the same model with rows in 8 bits, 0.81 GB, in files below TMPDIR, and a
 // tenth of that as memory (memory_limit.h) for all that scoring takes: tables of up to 1 MB, a
 // batch's ids and rows, page cache. Rows of the larger tables are read in the order of their files
-// (launch/model/matrix_rows.h), for 32,768 samples at a time. Yardstick: what "predict" measures,
+// (launch/exports/matrix_rows.h), for 32,768 samples at a time. Yardstick: what "predict" measures,
 // scores from f32 rows in memory.
 #include <omp.h>
 
@@ -23,7 +23,7 @@
 #include "launch/bench/kaggle_shape.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/stopwatch.h"
-#include "launch/model/matrix_rows.h"
+#include "launch/exports/matrix_rows.h"
 #include "launch/model/temporary_rows.h"
 #include "ps/cache/page_memory.h"
 #include "sharding/rows/initialiser.h"

@@ -63,6 +63,7 @@ const std::vector<std::string> kRooms = {
     "launch/hosts",
     "launch/figures",
     "launch/settings",
+    "launch/exports",
     "launch/model",
     "launch/command_line",
     "launch/prediction",

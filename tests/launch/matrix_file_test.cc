@@ -1,4 +1,4 @@
-#include "launch/model/matrix_file.h"
+#include "launch/exports/matrix_file.h"
 
 #include <array>
 #include <fstream>

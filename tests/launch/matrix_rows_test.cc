@@ -1,5 +1,5 @@
 // Rows of a file are what was written, however far apart they lie.
-#include "launch/model/matrix_rows.h"
+#include "launch/exports/matrix_rows.h"
 
 #include <cstring>
 #include <filesystem>

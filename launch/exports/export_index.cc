@@ -1,4 +1,4 @@
-#include "launch/model/export_index.h"
+#include "launch/exports/export_index.h"
 
 #include <algorithm>
 

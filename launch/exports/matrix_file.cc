@@ -1,4 +1,4 @@
-#include "launch/model/matrix_file.h"
+#include "launch/exports/matrix_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "launch/model/matrix_rows.h"
+#include "launch/exports/matrix_rows.h"
 
 #include <fcntl.h>
 #include <glog/logging.h>
