@@ -121,7 +121,7 @@ TEST_F(Infer, SkewedNumbersOfAFormatOfTheirOwnGetBuckets) {
   std::string text;
   for (int i = 0; i < 2000; ++i) {
     // I1 is nearly always 0, I2 as often one number as another.
-    text += fmt::format("{}\t{}\t{}", i % 5 == 0, i % 40 == 0 ? 1000 : 0, i % 97);
+    text += fmt::format("{}\t{}\t{}", i % 5 == 0 ? 1 : 0, i % 40 == 0 ? 1000 : 0, i % 97);
     for (int k = 2; k < 13; ++k) text += "\t";
     for (int k = 0; k < 26; ++k) text += fmt::format("\t{:x}", 1 + (i + k) % 30);
     text += "\n";

@@ -31,9 +31,10 @@ class Bars : public testing::Test {
     out << "\n";
     std::mt19937 random(seed);
     for (int line = 0; line < lines; ++line) {
-      const unsigned first = random() % 20;
+      const auto first = static_cast<unsigned>(random() % 20);
       out << ((first % 4 == 0) != (random() % 5 == 0) ? 1 : 0);
-      for (int i = 0; i < 13; ++i) out << fmt::format(",{:.6f}", random() % 1000 / 1000.0);
+      for (int i = 0; i < 13; ++i)
+        out << fmt::format(",{:.6f}", static_cast<double>(random() % 1000) / 1000.0);
       out << "," << first;
       for (unsigned i = 1; i < 26; ++i) out << "," << 20 + 30 * i + random() % 30;
       out << "\n";

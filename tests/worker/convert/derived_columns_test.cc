@@ -207,7 +207,7 @@ TEST_F(DerivedColumnsTest, RowsOfCriteosCrossesAreCounted) {
   data_.schema = Schema();
   data_.schema.format = "criteo";
   data_.schema.categorical = {
-      {.name = "far", .of = "I2", .edges = "10"},
+      {.name = "far", .edges = "10", .of = "I2"},
       {.name = "pairs", .ids = "dictionary", .missing_row = true, .cross = {"C1", "C2"}},
       {.name = "near", .ids = "hash", .cross = {"C1", "far"}}};
   std::string text;
