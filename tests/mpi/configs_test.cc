@@ -51,6 +51,10 @@ TEST_P(Configs, Trains) {
   if (settings.data_generation == "dataset" || !settings.data.schema.format.empty()) {
     run.flags.insert(run.flags.end(), {"--data-generation=synthetic", "--data_size=96"});
   }
+  if (!settings.data.split_index.empty()) {  // Of data that are read.
+    run.flags.insert(run.flags.end(),
+                     {"--split_index=", "--early_stop_patience=0", "--plateau_patience=0"});
+  }
   run.flags.push_back("--synthetic_test_samples=100");  // Of no meaning to random data.
   const TrainResult result = Train(std::move(run));
   ASSERT_EQ(result.exit_code, 0) << result.Describe();
