@@ -101,7 +101,7 @@ ALL_ROWS = """(() => {
 SAID = {
     "awkward": r"(?s)test AUC\n0\.\d+\nat step 10\b",  # one evaluation is a figure
     "strategies": r"\u2215\u2215 cut at three times the shortest: column_wise\n",
-    "scores": r"(?s)GAUC.*ROC\s+AUC 0\.\d+.*Precision and recall.*Mean score and label.*AUC lost",
+    "scores": r"(?s)GAUC.*ROC\n.*?AUC 0\.\d+.*Precision and recall.*Mean score and label.*AUC lost",
     "scaling": r"(?s)machine: typical figures, not calibrated\n+model: 3 tables of 5,320 rows.*"
                r"simulation: .*workers, logarithmic",
 }
