@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/durable_file.h"
+#include "launch/command_line/foreign_flags.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/model/last_save.h"
