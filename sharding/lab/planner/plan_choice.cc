@@ -275,7 +275,7 @@ class Choice {
       : workload_(workload),
         plan_(plan),
         traffic_(TrafficOfStep(workload, plan)),
-        budget_(static_cast<double>(workload.storage.cache_bytes / shards_per_ps)),
+        budget_(static_cast<double>(uint64_t{workload.storage.cache_bytes / shards_per_ps})),
         left_(plan.shards(), 1.0),
         tables_on_(plan.shards()) {}
 
