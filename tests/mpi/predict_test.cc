@@ -5,13 +5,11 @@
 #include <set>
 #include <sstream>
 
-#include "common/npy_file.h"
 #include "launch/model/saved_rows.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_weights.h"
 #include "tests/mpi/all_kinds_model.h"
-#include "tests/testing/npy_writer.h"
-#include "tests/testing/process.h"
+#include "tests/mpi/predicted_model.h"
 #include "tests/testing/small_disk.h"
 
 namespace rowhouse {
@@ -20,84 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-
-std::string TextOf(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-class Predict : public testing::Test {
- protected:
-  // A model of the planted data in dir_/model, with 700 test samples.
-  TrainResult TrainOn(std::vector<std::string> flags) {
-    flags.insert(flags.end(), {"--data_generation=synthetic", "--data_size=800",
-                               "--synthetic_test_samples=700", "--model_dir=" + dir_ / "model"});
-    return Train({.flags = std::move(flags)});
-  }
-
-  TrainResult TrainSmall(std::vector<std::string> flags = {}) {
-    flags.insert(flags.begin(), {"--arch_embedding_size=4000-40", "--arch_sparse_feature_size=8",
-                                 "--arch_mlp_bot=5-8", "--arch_mlp_top=8-1", "--mini_batch_size=40",
-                                 "--optimizer=adagrad", "--learning_rate=0.1",
-                                 "--loss_function=bce", "--shards=2"});
-    return TrainOn(std::move(flags));
-  }
-
-  ProcessResult Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), ROWHOUSE_BINARY);
-    arguments.push_back("--model_dir=" + dir_ / "model");
-    return RunCommand({.arguments = std::move(arguments)});
-  }
-
-  nlohmann::json Eval(const std::vector<std::string>& flags = {}) {
-    std::vector<std::string> arguments = {"eval", "--json"};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.Describe();
-    return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-  }
-
-  // The text of the scores.
-  std::string Scores(const std::vector<std::string>& flags = {}) {
-    std::vector<std::string> arguments = {"predict", "--out=" + dir_ / "scores.tsv"};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.Describe();
-    return TextOf(dir_ / "scores.tsv");
-  }
-
-  // Scores by quantised rows are the same wherever rows are, and on any number of threads.
-  void ExpectSameQuantisedScoresEverywhere(const std::string& bits) {
-    SCOPED_TRACE(bits + " bits");
-    const std::string flag = "--quantize_rows=" + bits, out = dir_ / "export_in_bits";
-    const std::string scores = Scores({flag, "--threads=1"});
-    EXPECT_EQ(std::ranges::count(scores, '\n'), 700);
-    EXPECT_EQ(Scores({flag, "--threads=3"}), scores);
-    EXPECT_EQ(Scores({flag, "--rows=disk"}), scores);
-    std::filesystem::remove_all(out);
-    const ProcessResult exported = Run({"ckpt", "export", "--stored", flag, "--out=" + out});
-    ASSERT_EQ(exported.exit_code, 0) << exported.Describe();
-    EXPECT_EQ(Scores({"--rows=" + out, "--threads=3"}), scores);
-    EXPECT_EQ(Scores({"--rows=" + out, flag}), scores);
-    EXPECT_EQ(Scores({"--rows=" + out, "--rows_memory_mb=0", "--threads=3"}), scores);
-    EXPECT_EQ(Scores({"--rows=" + out, "--rows_memory_mb=1"}), scores);
-  }
-
-  std::vector<float> Exported(const std::string& file) {
-    const auto npy = NpyFile::Open(dir_ / "export" + "/" + file);
-    CHECK(npy.ok()) << npy.status().ToString();
-    std::vector<float> values(npy.value()->rows() * npy.value()->columns());
-    CHECK(npy.value()->Read(0, values).ok());
-    return values;
-  }
-
-  TempDir dir_;
-};
-
-double AucOf(const TrainResult& trained) {
-  return trained.report.at("evaluations").back().at("auc");
-}
 
 struct PlanCase {
   std::string name;
@@ -159,32 +79,6 @@ TEST_F(Predict, ANormalisedModelGoesOnToTheSameBitsAndScoresAsTested) {
   ASSERT_EQ(gone_on.exit_code, 0) << gone_on.Describe();
   EXPECT_EQ(gone_on.digest, whole.digest);
   EXPECT_EQ(Scores(), scores);
-}
-
-TEST_F(Predict, MlpsOf8And16BitsScoreNearlyAsTrained) {
-  const TrainResult trained = TrainSmall({"--data_size=8000", "--num_batches=200"});
-  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
-  const std::string as_trained = Scores();
-  const double auc = Eval().at("auc");
-  std::set<std::string> different = {as_trained};
-  for (const std::string bits : {"8", "16"}) {
-    const std::string flag = "--quantize_mlp=" + bits;
-    const std::string scores = Scores({flag, "--threads=1"});
-    different.insert(scores);
-    EXPECT_EQ(Scores({flag, "--threads=3", "--rows=disk"}), scores);
-    std::istringstream ours(scores), exact(as_trained);
-    double score = 0.0, label = 0.0, due = 0.0;
-    while (exact >> due >> label) {
-      ASSERT_TRUE(ours >> score >> label);
-      EXPECT_NEAR(score, due, 1e-2);
-    }
-    EXPECT_NEAR(Eval({flag}).at("auc").get<double>(), auc, 5e-4);
-  }
-  EXPECT_EQ(different.size(), 3u);
-  EXPECT_EQ(Scores({"--quantize_mlp=32"}), as_trained);
-  const ProcessResult refused = Run({"eval", "--quantize_mlp=4"});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("--quantize_mlp=4: expected 8, 16 or 32 bits"));
 }
 
 TEST_F(Predict, EvalHasTheMeasuresOfEachGroup) {
@@ -296,104 +190,6 @@ TEST_F(Predict, ImportanceIsTheAucLostWithoutAColumn) {
 }
 
 // ---- Quantised rows -----------------------------------------------------------------------------
-
-TEST_F(Predict, QuantisedRowsTakeTheBytesOfTheirFormat) {
-  ASSERT_EQ(TrainSmall().exit_code, 0);
-  constexpr uint64_t kRows = 4040;
-  const std::string scores = Scores();
-  EXPECT_EQ(Eval().at("rows_bytes"), kRows * 32);
-  EXPECT_EQ(Eval({"--rows=disk"}).at("rows_bytes"), 0u);
-  for (const auto& [bits, bytes] : {std::pair("16", 16u), {"8", 16u}, {"4", 8u}, {"2", 6u}}) {
-    ExpectSameQuantisedScoresEverywhere(bits);
-    EXPECT_NE(Scores({fmt::format("--quantize_rows={}", bits)}), scores);
-    EXPECT_EQ(Eval({fmt::format("--quantize_rows={}", bits)}).at("rows_bytes"), kRows * bytes);
-    EXPECT_EQ(Eval({"--rows=" + dir_ / "export_in_bits"}).at("rows_bytes"), kRows * bytes);
-  }
-  const ProcessResult told = Run({"eval", "--quantize_rows=8"});
-  EXPECT_THAT(told.err, HasSubstr("2 tables in memory in 8 bits (0.1 MB)"));
-  EXPECT_THAT(Run({"eval", "--rows=" + dir_ / "export_in_bits"}).err,
-              HasSubstr("2 tables mapped in 2 bits (0.0 MB)"));
-}
-
-// Of data with a planted effect an id, as the quickstart's.
-TEST_F(Predict, QuantisedRowsLoseLittleAuc) {
-  const TrainResult trained =
-      Train({.flags = {"--arch_embedding_size=7-24-200-5000-40000", "--arch_sparse_feature_size=16",
-                       "--arch_mlp_bot=13-64-16", "--arch_mlp_top=64-1", "--loss_function=bce",
-                       "--mini_batch_size=256", "--optimizer=adagrad", "--learning_rate=0.02",
-                       "--data_generation=synthetic", "--data_size=60000", "--zipf_exponent=1.2",
-                       "--effect_scale=2", "--synthetic_test_samples=20000",
-                       "--model_dir=" + dir_ / "model"}});
-  ASSERT_EQ(trained.exit_code, 0) << trained.Describe();
-  const double auc = Eval().at("auc");
-  EXPECT_GT(auc, 0.75);
-  EXPECT_NEAR(Eval({"--quantize_rows=16"}).at("auc").get<double>(), auc, 0.0001);
-  EXPECT_NEAR(Eval({"--quantize_rows=8"}).at("auc").get<double>(), auc, 0.0005);
-  EXPECT_NEAR(Eval({"--quantize_rows=4"}).at("auc").get<double>(), auc, 0.003);
-}
-
-TEST_F(Predict, AQuantisedExportThatIsNotTheModelsIsRefusedByName) {
-  ASSERT_EQ(TrainSmall().exit_code, 0);
-  const std::string out = dir_ / "export", file = out + "/table-t0.npy";
-  ASSERT_EQ(Run({"ckpt", "export", "--stored", "--quantize_rows=8", "--out=" + out}).exit_code, 0);
-  ASSERT_EQ(Run({"ckpt", "export", "--stored", "--out=" + dir_ / "floats"}).exit_code, 0);
-  const auto refused = [&](const std::vector<std::string>& flags, int exit_code,
-                           const std::vector<std::string>& words) {
-    std::vector<std::string> arguments = {"predict", "--out=" + dir_ / "scores.tsv"};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    const ProcessResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, exit_code) << result.Describe();
-    for (const std::string& word : words) EXPECT_THAT(result.err, HasSubstr(word));
-    EXPECT_FALSE(std::filesystem::exists(dir_ / "scores.tsv"));
-  };
-  refused({"--rows=" + out, "--quantize_rows=4"}, 2,
-          {"--rows=" + out, "--quantize_rows=4: its rows were exported in 8 bits"});
-  refused({"--rows=" + dir_ / "floats", "--quantize_rows=8"}, 2,
-          {"--quantize_rows=8: its rows were exported as floats"});
-  const std::string good = TextOf(file);
-  std::string flipped = good;
-  flipped[5000] ^= 1;
-  std::ofstream(file) << flipped;
-  refused({"--rows=" + out}, 1, {"table \"t0\"", file});
-  std::ofstream(file) << good.substr(0, good.size() - 16);
-  refused({"--rows=" + out}, 1, {"table \"t0\"", file});
-  refused({"--rows=" + out, "--rows_memory_mb=0"}, 1, {"table \"t0\"", file});
-  std::filesystem::remove(file);
-  refused({"--rows=" + out}, 1, {"table \"t0\"", file});
-  std::ofstream(file) << good;
-  ASSERT_EQ(TrainSmall({"--numpy_rand_seed=5", "--overwrite"}).exit_code, 0);
-  refused({"--rows=" + out}, 2, {"it was exported from model"});
-}
-
-TEST_F(Predict, ARowThatCannotBeQuantisedIsNamedAndNothingIsMade) {
-  std::vector<float> values(50 * 8, 0.5f);
-  values[7 * 8 + 3] = -1e6f;
-  WriteNpy<float>(dir_ / "large.npy", 8, values);
-  std::ofstream(dir_ / "model.yaml")
-      << "model: {arch_mlp_bot: [5, 8], arch_mlp_top: [8, 1], arch_sparse_feature_size: 8}\n"
-         "training: {mini_batch_size: 40, learning_rate: 1e-30}\n"
-         "tables:\n  list:\n  - {name: a, rows: 50, freeze: true, init_from: "
-      << dir_ / "large.npy"
-      << "}\n";
-  ASSERT_EQ(TrainOn({"--config=" + dir_ / "model.yaml"}).exit_code, 0);
-  const std::string words = "table \"a\": row 7 has the number -1000000";
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"predict", "--out=" + dir_ / "made"},
-           {"predict", "--rows=disk", "--out=" + dir_ / "made"},
-           {"ckpt", "export", "--out=" + dir_ / "made"},
-           {"ckpt", "export", "--stored", "--out=" + dir_ / "made"}}) {
-    std::vector<std::string> in_4_bits = arguments, in_8_bits = arguments;
-    in_4_bits.push_back("--quantize_rows=4");
-    in_8_bits.push_back("--quantize_rows=8");
-    const ProcessResult refused = Run(in_4_bits);
-    EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
-    EXPECT_THAT(refused.err, HasSubstr(words));
-    EXPECT_FALSE(std::filesystem::exists(dir_ / "made"));
-    const ProcessResult made = Run(in_8_bits);
-    EXPECT_EQ(made.exit_code, 0) << made.Describe();
-    std::filesystem::remove_all(dir_ / "made");
-  }
-}
 
 // ---- Rows that no step has trained --------------------------------------------------------------
 

@@ -138,6 +138,32 @@ TEST(Exactness, TablesMayHaveOptimizersRatesAndOptionsOfTheirOwn) {
   EXPECT_NE(train(1, 1.0).digest, expected.digest);
 }
 
+SimOutcome TrainOnPlan(const SimTask& task, double lookup_l2, uint64_t seed, uint32_t shards,
+                       uint32_t workers, double cache_ratio) {
+  return TrainOnSim({.seed = seed,
+                     .shards = shards,
+                     .workers = workers,
+                     .cache_ratio = cache_ratio,
+                     .dense_optimizer = "adagrad",
+                     .lookup_l2 = lookup_l2},
+                    task);
+}
+
+// On any plan and in any caches the same model for a number of workers, and for any number nearly
+// the losses of one, which is returned.
+SimOutcome ExpectTheSameOnAnyPlan(const SimTask& task, double lookup_l2, double tolerance) {
+  SimOutcome one = TrainOnPlan(task, lookup_l2, 1, 1, 1, 1.0);
+  for (const uint32_t workers : {1u, 3u}) {
+    const SimOutcome expected = TrainOnPlan(task, lookup_l2, 1, 1, workers, 1.0);
+    ExpectTheSameModel(TrainOnPlan(task, lookup_l2, 2, 3, workers, 0.01), expected);
+    ExpectTheSameModel(TrainOnPlan(task, lookup_l2, 3, 12, workers, 0.2), expected);
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_NEAR(expected.losses[step], one.losses[step], tolerance) << "step " << step;
+    }
+  }
+  return one;
+}
+
 // Units are dropped by sample, and rows decay by lookup, wherever either is computed.
 TEST(Exactness, RegularisedRunsTrainTheSameModel) {
   SimTask task = {.model = Model(), .tables = Tables("adagrad", "counter"), .data = DataOptions()};
@@ -145,28 +171,11 @@ TEST(Exactness, RegularisedRunsTrainTheSameModel) {
   task.model.dropout_bot = 0.25;
   task.model.dropout_top = 0.5;
   task.model.loss_own = {{"label_smoothing", "0.1"}};
-  const auto train = [&](uint64_t seed, uint32_t shards, uint32_t workers, double cache_ratio) {
-    return TrainOnSim({.seed = seed,
-                       .shards = shards,
-                       .workers = workers,
-                       .cache_ratio = cache_ratio,
-                       .dense_optimizer = "adagrad",
-                       .lookup_l2 = 0.5},
-                      task);
-  };
-  const SimOutcome one = train(1, 1, 1, 1.0);
-  for (const uint32_t workers : {1u, 3u}) {
-    const SimOutcome expected = train(1, 1, workers, 1.0);
-    ExpectTheSameModel(train(2, 3, workers, 0.01), expected);
-    ExpectTheSameModel(train(3, 12, workers, 0.2), expected);
-    for (int step = 0; step < kSteps; ++step) {
-      EXPECT_NEAR(expected.losses[step], one.losses[step], 1e-5) << "step " << step;
-    }
-  }
+  const SimOutcome one = ExpectTheSameOnAnyPlan(task, /*lookup_l2=*/0.5, 1e-5);
   const auto differs_without = [&](const auto& change) {
     const SimTask before = task;
     change();
-    EXPECT_NE(train(1, 1, 1, 1.0).digest, one.digest);
+    EXPECT_NE(TrainOnPlan(task, 0.5, 1, 1, 1, 1.0).digest, one.digest);
     task = before;
   };
   differs_without([&] { task.model.dropout_bot = 0.0; });
@@ -179,25 +188,9 @@ TEST(Exactness, NormalisedRunsTrainTheSameModel) {
   SimTask task = {.model = Model(), .tables = Tables("adagrad", "counter"), .data = DataOptions()};
   task.model.bottom_mlp = {5, 16, 12, 8};
   task.model.batch_norm = true;
-  const auto train = [&](uint64_t seed, uint32_t shards, uint32_t workers, double cache_ratio) {
-    return TrainOnSim({.seed = seed,
-                       .shards = shards,
-                       .workers = workers,
-                       .cache_ratio = cache_ratio,
-                       .dense_optimizer = "adagrad"},
-                      task);
-  };
-  const SimOutcome one = train(1, 1, 1, 1.0);
-  for (const uint32_t workers : {1u, 3u}) {
-    const SimOutcome expected = train(1, 1, workers, 1.0);
-    ExpectTheSameModel(train(2, 3, workers, 0.01), expected);
-    ExpectTheSameModel(train(3, 12, workers, 0.2), expected);
-    for (int step = 0; step < kSteps; ++step) {
-      EXPECT_NEAR(expected.losses[step], one.losses[step], 2e-4) << "step " << step;
-    }
-  }
+  const SimOutcome one = ExpectTheSameOnAnyPlan(task, /*lookup_l2=*/0.0, 2e-4);
   task.model.batch_norm = false;
-  EXPECT_NE(train(1, 1, 1, 1.0).digest, one.digest);
+  EXPECT_NE(TrainOnPlan(task, 0.0, 1, 1, 1, 1.0).digest, one.digest);
 }
 
 // A policy decides which rows are in memory and nothing else, also where caches begin with the rows

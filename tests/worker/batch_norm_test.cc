@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/testing/model_gradients.h"
 #include "tests/testing/testing.h"
 #include "worker/dense/dlrm_model.h"
 
@@ -152,7 +153,6 @@ TEST(BatchNorm, AnyNumberOfThreadsGivesTheSameBits) {
   omp_set_num_threads(before);
 }
 
-// Central differences of the loss of a step.
 TEST(BatchNorm, GradientsAreThoseOfTheModel) {
   ModelSpec spec;
   spec.bottom_mlp = {2, 4, 3};
@@ -160,50 +160,9 @@ TEST(BatchNorm, GradientsAreThoseOfTheModel) {
   spec.feature_widths = {3};
   spec.loss = "bce";
   spec.batch_norm = true;
-  ASSERT_OK(spec.Validate());
-  DenseParameters parameters;
-  DlrmModel model(spec, &parameters);
-  parameters.Allocate();
-  uint64_t draw = 0;
-  for (float& value : parameters.values()) {
-    value = static_cast<float>((++draw * 7919) % 101) / 101.0f - 0.35f;
-  }
-  for (size_t b = 0; b < parameters.blocks().size(); ++b) {
-    if (!parameters.blocks()[b].name.ends_with("running_var")) continue;
-    std::ranges::fill(parameters.values(b), 1.0f);
-  }
-  constexpr size_t kSamples = 9;
-  std::vector<float> dense(kSamples * 2), labels(kSamples);
-  std::vector<std::vector<float>> pooled = {std::vector<float>(kSamples * 3)}, gradients;
-  for (float& x : dense) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
-  for (float& x : pooled[0]) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
-  for (size_t s = 0; s < kSamples; ++s) labels[s] = static_cast<float>(s % 2);
-  model.DropUnitsBy(DropoutDraws{});
-  const auto loss = [&] {
-    model.Forward(dense, kSamples, pooled);
-    return model.LossSum(labels) / kSamples;
-  };
-  loss();
-  model.Backward(labels, kSamples, &gradients);
-  const std::vector<float> got(parameters.gradients().begin(), parameters.gradients().end());
-  size_t nonzero = 0;
-  const auto expect = [&](float* at, float gradient, const std::string& what) {
-    const float was = *at, h = 1e-3f;
-    *at = was + h;
-    const double above = loss();
-    *at = was - h;
-    const double below = loss();
-    *at = was;
-    EXPECT_NEAR(gradient, (above - below) / (2.0 * h), 4e-3) << what;
-    nonzero += std::abs(gradient) > 1e-3f ? 1 : 0;
-  };
-  for (const DenseParameters::Block& block : parameters.blocks()) {
-    for (size_t i = block.offset; i < block.offset + block.size(); ++i) {
-      expect(&parameters.values()[i], got[i], block.name);
-    }
-  }
-  for (size_t i = 0; i < gradients[0].size(); ++i) expect(&pooled[0][i], gradients[0][i], "pooled");
-  EXPECT_GT(nonzero, 25u);
+  EXPECT_GT(ExpectGradientsOfTheLoss(spec, DropoutDraws{},
+                                     {.step = 1e-3f, .tolerance = 4e-3, .counted_above = 1e-3f}),
+            25u);
 }
 
 TEST(BatchNorm, WithoutHiddenLayersIsRefused) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/testing/model_gradients.h"
 #include "tests/testing/testing.h"
 #include "worker/dense/dlrm_model.h"
 
@@ -33,7 +34,6 @@ TEST(Dropout, DropsTheShareThatIsAsked) {
   EXPECT_NEAR(dropped, 0.3 * kSamples * kUnits, 4 * deviation);
 }
 
-// Central differences of the loss under the same draws.
 TEST(Dropout, GradientsAreThoseOfTheThinnedNetwork) {
   ModelSpec spec;
   spec.bottom_mlp = {2, 6, 5, 3};
@@ -42,44 +42,11 @@ TEST(Dropout, GradientsAreThoseOfTheThinnedNetwork) {
   spec.loss = "bce";
   spec.dropout_bot = 0.3;
   spec.dropout_top = 0.4;
-  ASSERT_OK(spec.Validate());
   DenseParameters parameters;
-  DlrmModel model(spec, &parameters);
-  parameters.Allocate();
-  uint64_t draw = 0;
-  for (float& value : parameters.values()) {
-    value = static_cast<float>((++draw * 7919) % 101) / 101.0f - 0.35f;
-  }
-  constexpr size_t kSamples = 9;
-  std::vector<float> dense(kSamples * 2), labels(kSamples);
-  std::vector<std::vector<float>> pooled = {std::vector<float>(kSamples * 3)}, gradients;
-  for (float& x : dense) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
-  for (float& x : pooled[0]) x = static_cast<float>((++draw * 7919) % 101) / 50.0f;
-  for (size_t s = 0; s < kSamples; ++s) labels[s] = static_cast<float>(s % 2);
-
-  model.DropUnitsBy(DropoutDraws{.key = DropoutKey(3, 4), .first = 11});
-  const auto loss = [&] {
-    model.Forward(dense, kSamples, pooled);
-    return model.LossSum(labels) / kSamples;
-  };
-  loss();
-  model.Backward(labels, kSamples, &gradients);
-  const std::vector<float> got(parameters.gradients().begin(), parameters.gradients().end());
-  const std::vector<float> got_pooled = gradients[0];
-  size_t nonzero = 0;
-  const auto expect = [&](float* at, float gradient) {
-    const float was = *at, h = 2e-3f;
-    *at = was + h;
-    const double above = loss();
-    *at = was - h;
-    const double below = loss();
-    *at = was;
-    EXPECT_NEAR(gradient, (above - below) / (2.0 * h), 2e-3);
-    nonzero += gradient != 0.0f ? 1 : 0;
-  };
-  for (size_t i = 0; i < got.size(); ++i) expect(&parameters.values()[i], got[i]);
-  for (size_t i = 0; i < got_pooled.size(); ++i) expect(&pooled[0][i], got_pooled[i]);
-  EXPECT_GT(nonzero, got.size() / 2);
+  const DlrmModel model(spec, &parameters);
+  EXPECT_GT(ExpectGradientsOfTheLoss(spec, {.key = DropoutKey(3, 4), .first = 11},
+                                     {.step = 2e-3f, .tolerance = 2e-3}),
+            parameters.size() / 2);
 }
 
 TEST(Dropout, WithoutHiddenLayersIsRefused) {
