@@ -22,15 +22,15 @@ class Refusals {
  public:
   // Of each worker: so many at once, and then one every kEveryMs.
   static constexpr TimeMs kAtOnce = 64, kEveryMs = 10;
-  // One more that would wait is not answered at all.
-  static constexpr size_t kMostWaiting = 256;
+  // So many may wait for their turn; a further one is not answered, only logged.
+  static constexpr size_t kMaxWaiting = 256;
 
   explicit Refusals(ShardState& state) : state_(state) {}
 
   // Requires that the job has such a worker.
   void Refuse(Request request, Status status) {
     Sender& sender = senders_[request.header.sender];
-    if (sender.waiting.size() == kMostWaiting) {
+    if (sender.waiting.size() == kMaxWaiting) {
       constexpr int kSeconds = 10;
       LOG_EVERY_T(WARNING, kSeconds) << state_.options.name << ": worker " << request.header.sender
                                      << " sends faster than it is refused: " << status.message();

@@ -151,7 +151,7 @@ TEST_F(ShardTest, ErrorsToAWorkerThatGoesOnSendingNonsenseComeSlowly) {
 
 TEST_F(ShardTest, NonsenseBeyondWhatMayWaitIsNotAnswered) {
   Open();
-  const size_t answered = Refusals::kAtOnce + Refusals::kMostWaiting;
+  const size_t answered = Refusals::kAtOnce + Refusals::kMaxWaiting;
   for (size_t i = 0; i < answered + 5; ++i) Pull(0, 0, {10});
   for (int i = 0; i < 1000; ++i) Handle(Tick{}, i * Refusals::kEveryMs);
   EXPECT_EQ(answers_.size(), answered);
