@@ -150,7 +150,7 @@ fi
 echo "user:x:1000:1000::/home/user:/bin/bash" >>"$root/etc/passwd"
 mkdir -p "$root/home/user" && chown 1000:1000 "$root/home/user"
 size=()
-[[ "$kind" != local ]] || size=(--data_size=65536 --synthetic_test_samples=4096)  # a sixteenth of it
+[[ "$kind" != local ]] || size=(--data_size=65536 --synthetic_test_samples=4096)  # a small part of it
 started=$SECONDS
 inside setpriv --reuid=1000 --regid=1000 --clear-groups env HOME=/home/user bash -c "cd &&
   rowhouse --version && rowhouse-mpirun -n 4 rowhouse train \
