@@ -10,7 +10,7 @@ as inferred and without its wide part. --valid ends with the first three quarter
 the last quarter. Other flags go to rowhouse train as they are. DIR is runs/infer_defaults. Needs
 build/release/bin/rowhouse or rowhouse on the PATH. About four minutes on 2 cores.
 
-  additive   20 columns of 10 to 20,000 ids, whose effects just add up
+  additive   24 columns of 10 to 20,000 ids, whose effects just add up
   crosses    6 columns of 8 to 40 ids, of which pairs have effects, too
   once       8 columns, half of whose ids occur once
   lognormal  4 skewed numbers, whose effects go up and down, and 4 columns of ids
@@ -43,8 +43,9 @@ def effects_of(rng, rows, scale):
 
 
 def additive(rng):
-    rows = [10, 20, 50, 100, 200, 300, 400, 500, 600, 800, 1000, 1500, 2000, 3000, 4000, 5000, 7000, 10000, 15000, 20000]
-    effects = effects_of(rng, rows, 0.4)
+    rows = [10, 20, 50, 100, 200, 300, 400, 500, 600, 800, 1000, 1500, 2000, 3000, 4000, 5000, 7000, 10000, 15000, 20000,
+            6000, 8000, 12000, 16000]
+    effects = effects_of(rng, rows, 0.36)
     while True:
         ids = [skewed(rng, n) for n in rows]
         yield [f"v{i}" for i in ids], sum(e[i] for e, i in zip(effects, ids)) - 1
