@@ -79,7 +79,7 @@ TEST_F(Infer, EachColumnHasItsUse) {
   }));
   EXPECT_EQ(found.schema.label, (LabelRule{.column = "clicked"}));
   EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("age", "price"));
-  EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre("user", "genres"));
+  EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre("user", "genres", "age", "price"));
   EXPECT_THAT(NamesOf(found, Use::kIgnored), ElementsAre("seen", "note", "one"));
   EXPECT_EQ(Categorical(found, "user").rows, 451u);  // Half again to grow, one for rare ones.
   EXPECT_EQ(Categorical(found, "genres").separator, "|");
@@ -90,8 +90,8 @@ TEST_F(Infer, EachColumnHasItsUse) {
 }
 
 // Numbers of 10^0 to 10^-6 are skewed whatever is made of them, those of 10^0 to 10^6 are not when
-// their logarithm is taken.
-TEST_F(Infer, SkewedNumbersGetBuckets) {
+// their logarithm is taken. Of few lines, numbers of any shape have buckets.
+TEST_F(Infer, SkewedNumbersAndThoseOfFewLinesGetBuckets) {
   const auto text = [](int count) {
     return Lines("user,small,large,even,y", count, [](int i) {
       return fmt::format("u{},{:.9f},{:.3f},{}.5,{}", i % 300, std::pow(10, -(i % 997) / 166.0),
@@ -100,24 +100,31 @@ TEST_F(Infer, SkewedNumbersGetBuckets) {
   };
   const Inferred found = Must(text(2000));
   EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("small", "large", "even"));
-  EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre("user", "small"));
+  EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre("user", "small", "large", "even"));
   const CategoricalColumn& buckets = found.schema.categorical.at(1);
   EXPECT_EQ(buckets,
             (CategoricalColumn{
-                .name = "small", .rows = 33, .missing_row = true, .edges = "quantiles(32)"}));
+                .name = "small", .rows = 17, .missing_row = true, .edges = "quantiles(16)"}));
   EXPECT_THAT(found.columns[2].why,
               HasSubstr("numbers that are skewed (3.1), after log1p, too (2.8)"));
+  EXPECT_THAT(found.columns[4].why, HasSubstr("few lines"));
   const std::string config = ConfigText(found, "d.csv");
-  EXPECT_THAT(config, HasSubstr("- {name: small, edges: quantiles(32)}"));
+  EXPECT_THAT(config, HasSubstr("- {name: small, edges: quantiles(16)}"));
   Settings settings;
   ASSERT_OK(ReadYamlText(config, "x.yaml", &settings));
   settings.Complete();
   EXPECT_OK(settings.Validate(false));
+  look_.size.records = 50001;
+  const Result<Inferred> of_many = InferSchema(look_, "");
+  ASSERT_OK(of_many);
+  EXPECT_THAT(NamesOf(of_many.value(), Use::kCategorical), ElementsAre("user", "small"));
+  EXPECT_EQ(of_many.value().schema.categorical.at(1).edges, "quantiles(32)");
+  EXPECT_EQ(of_many.value().schema.categorical.at(1).rows, 33u);
   EXPECT_THAT(NamesOf(Must(text(900)), Use::kCategorical), ElementsAre("user"))
       << "of few numbers nobody knows how they are spread";
 }
 
-TEST_F(Infer, SkewedNumbersOfAFormatOfTheirOwnGetBuckets) {
+TEST_F(Infer, NumbersOfAFormatOfTheirOwnGetBuckets) {
   std::string text;
   for (int i = 0; i < 2000; ++i) {
     // I1 is nearly always 0, I2 as often one number as another.
@@ -130,11 +137,12 @@ TEST_F(Infer, SkewedNumbersOfAFormatOfTheirOwnGetBuckets) {
   const Result<Inferred> found = InferByFormat("criteo", {file});
   ASSERT_OK(found);
   ASSERT_EQ(found.value().schema.dense.size(), 13u);
-  ASSERT_EQ(found.value().schema.categorical.size(), 27u);
+  ASSERT_EQ(found.value().schema.categorical.size(), 28u);
   EXPECT_EQ(
       found.value().schema.categorical[0],
-      (CategoricalColumn{.name = "I1", .rows = 33, .missing_row = true, .edges = "quantiles(32)"}));
-  EXPECT_EQ(found.value().schema.categorical[1].name, "C1");
+      (CategoricalColumn{.name = "I1", .rows = 17, .missing_row = true, .edges = "quantiles(16)"}));
+  EXPECT_EQ(found.value().schema.categorical[1].edges, "quantiles(16)");
+  EXPECT_EQ(found.value().schema.categorical[2].name, "C1");
   Settings settings;
   ASSERT_OK(ReadYamlText(ConfigText(found.value(), file), "my.yaml", &settings));
   settings.Complete();

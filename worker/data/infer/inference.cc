@@ -21,7 +21,12 @@ constexpr double kMaxInDictionary = 1e6;  // tokens; more are hashed
 constexpr double kFewTokens = 100;        // a dictionary of fewer keeps tokens that occur once
 constexpr uint64_t kBuckets = 32;         // of a column of numbers
 constexpr uint64_t kMinBucketed = 1000;   // numbers; of fewer nobody knows how they are spread
-constexpr double kRoomOfHash = 1.3;       // rows for each token of a hashed column
+// From so few lines the layers do not learn what a number says where more of it does not mean more,
+// or where it is missing. The weights of buckets do, if there are few. Chosen on parts of Criteo's
+// lines of 10,000 and 30,000 (docs/your_data.md); more were not tried.
+constexpr double kFewRecords = 5e4;
+constexpr uint64_t kBucketsOfFew = 16;
+constexpr double kRoomOfHash = 1.3;      // rows for each token of a hashed column
 constexpr double kRoomOfEstimate = 1.2;  // rows for each token of a dictionary, if they are guessed
 constexpr double kRoomToGrow = 1.5;      // rows for each token of a dictionary
 
@@ -116,26 +121,30 @@ InferredColumn Dense(const ColumnLook& column) {
   return found;
 }
 
-// Buckets of a column of numbers that are skewed whatever is made of them; |skewness| above 1 is
-// high (Bulmer, Principles of Statistics, 1979). Else a column without edges.
-InferredColumn Buckets(const ColumnLook& column) {
+// Buckets of a column of numbers of few lines, or of numbers that are skewed whatever is made of
+// them; |skewness| above 1 is high (Bulmer, Principles of Statistics, 1979). Else a column without
+// edges.
+InferredColumn Buckets(const ColumnLook& column, const DataSize& size) {
   InferredColumn found{.use = Use::kCategorical, .name = column.name};
   const double skewness = column.Skewness(false), of_log = column.Skewness(true);
   const bool is_skewed = std::min(std::abs(skewness), std::abs(of_log)) > 1;
-  if (!is_skewed || column.numbers < kMinBucketed) return found;
+  const bool are_few = size.records <= kFewRecords;
+  if (!(is_skewed || are_few) || column.numbers < kMinBucketed) return found;
   CategoricalColumn& made = found.categorical;
   made.name = column.name;
   made.missing_row = true;
-  made.edges = fmt::format("quantiles({})", kBuckets);
-  made.rows = kBuckets + KeptRows(made);
-  found.why =
-      fmt::format("numbers that are skewed ({:.2g}), after log1p, too ({:.2g})", skewness, of_log);
+  const uint64_t buckets = are_few ? kBucketsOfFew : kBuckets;
+  made.edges = fmt::format("quantiles({})", buckets);
+  made.rows = buckets + KeptRows(made);
+  found.why = is_skewed ? fmt::format("numbers that are skewed ({:.2g}), after log1p, too ({:.2g})",
+                                      skewness, of_log)
+                        : "ranges of these numbers, which few lines are enough to learn";
   return found;
 }
 
 // The buckets of a dense column that was just added, where it should have some.
 void AddBuckets(const ColumnLook& column, Inferred* found) {
-  InferredColumn buckets = Buckets(column);
+  InferredColumn buckets = Buckets(column, found->size);
   if (!buckets.categorical.is_bucket()) return;
   found->schema.categorical.push_back(buckets.categorical);
   found->columns.push_back(std::move(buckets));
