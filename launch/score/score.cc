@@ -21,7 +21,7 @@
 #include "launch/hosts/process_end.h"
 #include "launch/model/ckpt.h"
 #include "launch/model/model_settings.h"
-#include "launch/run/progress.h"
+#include "launch/report/progress.h"
 #include "launch/score/importance.h"
 #include "launch/score/scoring.h"
 #include "worker/data/mapping/preprocessing.h"
