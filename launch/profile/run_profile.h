@@ -7,7 +7,7 @@
 // "ns_per_row", <amounts>}]}], "messages": [{"kind": "pull" | "push", "shard", "number",
 // "behind_us", "going_us", "served_us", "coming_us"}] (MessagesTable; of
 // workers), "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of phases are those of
-// worker/train/step_clock.h and common/wire/shard_times.h; "a/b" is part of "a". Threads: plain
+// worker/train/step_clock.h and common/wire/control.h; "a/b" is part of "a". Threads: plain
 // data.
 #pragma once
 

@@ -11,7 +11,6 @@
 #include "common/clock.h"
 #include "common/transport/transport.h"
 #include "common/wire/control.h"
-#include "common/wire/shard_times.h"
 #include "launch/prediction/auto_plan.h"
 #include "launch/report/progress.h"
 #include "launch/report/report.h"

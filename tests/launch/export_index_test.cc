@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/sealed_json.h"
+#include "common/json_text.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

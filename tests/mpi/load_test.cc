@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "common/sealed_json.h"
+#include "common/json_text.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {
