@@ -77,6 +77,7 @@ const std::vector<std::string> kRooms = {
     "launch",  // what both programs begin with
     // Linked into rowhouse-lab alone.
     "launch/bench",
+    "launch/bench_tier",
     "launch/calibrate",
     "launch/bench_rows",
     "launch/regimes",
@@ -130,7 +131,7 @@ const std::vector<Home> kHomes = {
     {"RocksDB",
      "rocksdb/",
      {"ps/store/engines/rocksdb.cc", "ps/store/store_environment.cc", "ps/store/rocksdb_",
-      "launch/bench/bare_rocksdb.cc", "launch/command_line/version.cc"}},
+      "launch/bench_tier/bare_rocksdb.cc", "launch/command_line/version.cc"}},
     {"cereal", "cereal/", {"common/wire/"}},
     {"MPI",
      "mpi.h",

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "launch/bench/bench.h"
-#include "launch/bench/cache_hit_ratio.h"
+#include "launch/bench_tier/cache_hit_ratio.h"
 #include "ps/cache/cache_policy.h"
 
 namespace rowhouse {
