@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "common/inquiry/waits.h"
+#include "common/inquiry/inquiry.h"
 #include "ps/shard/cache_admission.h"
 #include "ps/shard/cache_moves.h"
 #include "ps/shard/controls.h"
