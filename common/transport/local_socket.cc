@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 
-#include "common/transport/security.h"
-
 namespace rowhouse {
 namespace {
 

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 #include "launch/bench/bench.h"

@@ -23,7 +23,6 @@
 #include "launch/figures/json_output.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/prediction/machine_of_run.h"
-#include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {
