@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/serialized.h"
 #include "common/wire/header.h"
 
 namespace rowhouse {
@@ -43,11 +44,7 @@ struct ShardTimes {
 
   uint64_t ns(ShardPhase phase) const { return shard[static_cast<size_t>(phase)]; }
   uint64_t ns(StorePhase phase) const { return store[static_cast<size_t>(phase)]; }
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(shard, store);
-  }
+  SERIALIZED(shard, store);
 };
 
 // Once this is answered with code 0, the rows as they are after header.step steps survive a crash
@@ -63,11 +60,7 @@ struct FlushReply {
   uint8_t code = 0;  // StatusCode
   std::string message;
   std::string stamp;  // of the rows (RowStore::stamp); "": rows in memory
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, stamp);
-  }
+  SERIALIZED(code, message, stamp);
 };
 
 struct DigestRequest {
@@ -83,11 +76,7 @@ struct DigestReply {
   uint64_t low = 0;  // rows digest of this shard, mod 2^128
   uint64_t high = 0;
   uint64_t rows = 0;  // rows that exist on this shard
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, low, high, rows);
-  }
+  SERIALIZED(code, message, low, high, rows);
 };
 
 struct StatsRequest {
@@ -109,22 +98,14 @@ struct RowsPulled {
     first_touched += other.first_touched;
     from_store += other.from_store;
   }
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(from_memory, first_touched, from_store);
-  }
+  SERIALIZED(from_memory, first_touched, from_store);
 };
 
 struct TableStats {
   uint32_t table = 0;        // id of a physical table
   RowsPulled pulled;         // a row that lies here in several slices counts once in each
   uint64_t rows_pushed = 0;  // before merging over workers
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(table, pulled, rows_pushed);
-  }
+  SERIALIZED(table, pulled, rows_pushed);
 };
 
 // Counters of a shard, since it started. kShardCounters lists them: wire, report, sums over shards
@@ -249,11 +230,7 @@ struct ByeReply {
 struct BusyReply {
   static constexpr MessageType kType = MessageType::kBusy;
   std::string message;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(message);
-  }
+  SERIALIZED(message);
 };
 
 // Answers a request that cannot be read, whatever its type.
@@ -261,11 +238,7 @@ struct ErrorReply {
   static constexpr MessageType kType = MessageType::kError;
   uint8_t code = 0;  // StatusCode
   std::string message;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message);
-  }
+  SERIALIZED(code, message);
 };
 
 }  // namespace rowhouse

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "common/crc32c.h"
+#include "common/serialized.h"
 #include "common/wire/codec.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
@@ -19,10 +20,7 @@ struct Part {
   std::string name;
   std::vector<float> rates;
   bool operator==(const Part&) const = default;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(table, name, rates);
-  }
+  SERIALIZED(table, name, rates);
 };
 
 struct Everything {
@@ -37,10 +35,7 @@ struct Everything {
   std::map<std::string, uint32_t> counts;
   std::optional<uint64_t> maybe;
   bool operator==(const Everything&) const = default;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(yes, byte, number, three, parts, words, bits, counts, maybe);
-  }
+  SERIALIZED(yes, byte, number, three, parts, words, bits, counts, maybe);
 };
 
 struct Empty {
@@ -111,7 +106,8 @@ RC_GTEST_PROP(WireCodec, WhatIsWrittenIsRead, ()) {
   Result<Everything> decoded = DecodeBody<Everything>(message.value());
   RC_ASSERT(decoded.ok());
   RC_ASSERT(decoded.value() == all);
-  RC_ASSERT(std::ranges::equal(message.value().payload.at(0).bytes(), std::as_bytes(std::span(rows))));
+  RC_ASSERT(
+      std::ranges::equal(message.value().payload.at(0).bytes(), std::as_bytes(std::span(rows))));
 }
 
 // Nothing may crash, hang or take much memory; most random bytes are refused, and what is accepted
@@ -161,10 +157,7 @@ struct Lengths {
   std::vector<uint64_t> numbers;
   std::vector<Part> parts;
   std::string text;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(numbers, parts, text);
-  }
+  SERIALIZED(numbers, parts, text);
 };
 
 TEST(WireCodec, AbsurdLengthsAreRefusedWithoutTheirMemory) {
