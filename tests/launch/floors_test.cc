@@ -214,13 +214,6 @@ std::vector<std::string> BrokenRules(const std::string& path, const std::string&
   return broken;
 }
 
-std::string ReadText(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 TEST(Floors, NoFileCrossesItsFloorOrTakesALibraryFromItsHome) {
   const std::filesystem::path top = ROWHOUSE_SOURCE_DIR;
   size_t files = 0;
@@ -230,7 +223,7 @@ TEST(Floors, NoFileCrossesItsFloorOrTakesALibraryFromItsHome) {
       if (extension != ".h" && extension != ".cc") continue;
       ++files;
       const std::string path = std::filesystem::relative(entry.path(), top).string();
-      for (const std::string& sentence : BrokenRules(path, ReadText(entry.path()))) {
+      for (const std::string& sentence : BrokenRules(path, FileText(entry.path()))) {
         ADD_FAILURE() << sentence;
       }
     }
