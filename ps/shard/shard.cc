@@ -372,14 +372,4 @@ void Shard::AskWakeUp() {
   state_.out.Add(WakeAt{earliest});
 }
 
-std::vector<ShardAction> HandleAll(Shard& shard, ShardEvent event, TimeMs now) {
-  std::vector<ShardAction> all = shard.Handle(std::move(event), now);
-  while (!all.empty() && std::holds_alternative<CallAgain>(all.back())) {
-    all.pop_back();
-    std::vector<ShardAction> more = shard.Handle(Continue{}, now);
-    std::move(more.begin(), more.end(), std::back_inserter(all));
-  }
-  return all;
-}
-
 }  // namespace rowhouse

@@ -134,8 +134,4 @@ class Shard {
   TimeMs told_of_wait_ = 0;
 };
 
-// Handles an event and, as often as the shard asks for it, Continue. Returns all actions, in order.
-// For drivers to whom it does not matter that answers wait for a step.
-std::vector<ShardAction> HandleAll(Shard& shard, ShardEvent event, TimeMs now);
-
 }  // namespace rowhouse
