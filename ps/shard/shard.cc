@@ -3,7 +3,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <utility>
 
