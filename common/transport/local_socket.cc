@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "common/transport/security.h"
+
 namespace rowhouse {
 namespace {
 
