@@ -17,6 +17,7 @@
 #include "common/status.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/one_shard.h"
+#include "launch/model/temporary_rows.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "worker/data/zipf.h"
