@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/serialized.h"
 
 namespace rowhouse {
 
@@ -28,22 +29,14 @@ struct PhaseKind {
   std::array<std::string, 2> amounts = {};
   // What the phase works on, for pictures and cost models: {{"inputs", 512}, {"outputs", 256}}.
   std::vector<std::pair<std::string, double>> sizes = {};
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(name, amounts, sizes);
-  }
+  SERIALIZED(name, amounts, sizes);
 };
 
 struct PhaseTotal {
   uint64_t ns = 0;
   uint64_t times = 0;  // calls of End
   std::array<uint64_t, 2> amounts = {};
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(ns, times, amounts);
-  }
+  SERIALIZED(ns, times, amounts);
 };
 
 struct PhaseSpan {
@@ -51,11 +44,7 @@ struct PhaseSpan {
   uint64_t step = 0;
   uint32_t phase = 0;  // index into PhaseRecord::kinds
   std::array<uint32_t, 2> amounts = {};
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(begin, end, step, phase, amounts);
-  }
+  SERIALIZED(begin, end, step, phase, amounts);
 };
 
 // What a log holds.
@@ -65,11 +54,7 @@ struct PhaseRecord {
   // In order of time, without overlaps: the first ones, and after a gap the last ones.
   std::vector<PhaseSpan> spans;
   uint64_t dropped_spans = 0;  // in the gap
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(kinds, totals, spans, dropped_spans);
-  }
+  SERIALIZED(kinds, totals, spans, dropped_spans);
 };
 
 class PhaseLog {

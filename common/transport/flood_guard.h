@@ -23,7 +23,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <thread>
 #include <vector>
 

@@ -16,11 +16,9 @@
 //            frees them, never ZeroMQ's thread.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "common/frame.h"
 #include "common/status.h"

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/serialized.h"
 #include "common/wire/header.h"
 
 namespace rowhouse {
@@ -30,11 +31,7 @@ struct CheckpointRequest {
   CheckpointPhase phase = CheckpointPhase::kAsk;
   std::string name;                  // "step-1200"; kMark: of the step under way; kDelete
   std::vector<std::string> deleted;  // kDelete
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(phase, name, deleted);
-  }
+  SERIALIZED(phase, name, deleted);
 };
 
 struct CheckpointReply {
@@ -50,11 +47,8 @@ struct CheckpointReply {
   uint64_t bytes = 0;     // of the part's files, which are links where the store has them too
   // Names of the checkpoints of which the shard has parts of this model, as it last looked.
   std::vector<std::string> parts;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, is_under_way, changed_bytes, no_room, directory, checksum, bytes, parts);
-  }
+  SERIALIZED(code, message, is_under_way, changed_bytes, no_room, directory, checksum, bytes,
+             parts);
 };
 
 }  // namespace rowhouse

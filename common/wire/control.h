@@ -4,15 +4,48 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "common/serialized.h"
 #include "common/wire/header.h"
-#include "common/wire/shard_times.h"
 
 namespace rowhouse {
+
+// How the time of a shard's thread divides, as STATS brings it.
+enum class ShardPhase : uint32_t {
+  kWait,    // for messages; receiving them, too, unless the shard is profiled
+  kSocket,  // sending, and receiving if the shard is profiled
+  kDecode,  // from bytes to requests that are checked
+  kLookup,  // finding rows in the cache, of pulls; 0 unless the shard is profiled
+  kGather,  // copying rows to the answer, first values; with kLookup unless profiled
+  kEncode,  // from answers to bytes; pooling of bags
+  kUpdate,  // applying steps: summing over workers, optimizers
+  kStore,   // handing actions to the I/O thread, taking in what it read
+  kOther,   // saves, counters, moves of cache
+  kCount,
+};
+inline constexpr std::array<const char*, static_cast<size_t>(ShardPhase::kCount)> kShardPhaseNames =
+    {"wait", "socket", "decode", "lookup", "gather", "encode", "update", "store", "other"};
+
+// The same of its I/O thread: in the store.
+enum class StorePhase : uint32_t { kIdle, kRead, kWrite, kOther, kCount };
+inline constexpr std::array<const char*, static_cast<size_t>(StorePhase::kCount)> kStorePhaseNames =
+    {"idle", "read", "write", "other"};
+
+// Nanoseconds since the shard started, or since its profile began.
+struct ShardTimes {
+  std::array<uint64_t, kShardPhaseNames.size()> shard = {};
+  std::array<uint64_t, kStorePhaseNames.size()> store = {};
+
+  uint64_t ns(ShardPhase phase) const { return shard[static_cast<size_t>(phase)]; }
+  uint64_t ns(StorePhase phase) const { return store[static_cast<size_t>(phase)]; }
+  SERIALIZED(shard, store);
+};
 
 // Once this is answered with code 0, the rows as they are after header.step steps survive a crash
 // (ps/shard/controls.h).
@@ -27,11 +60,7 @@ struct FlushReply {
   uint8_t code = 0;  // StatusCode
   std::string message;
   std::string stamp;  // of the rows (RowStore::stamp); "": rows in memory
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, stamp);
-  }
+  SERIALIZED(code, message, stamp);
 };
 
 struct DigestRequest {
@@ -47,11 +76,7 @@ struct DigestReply {
   uint64_t low = 0;  // rows digest of this shard, mod 2^128
   uint64_t high = 0;
   uint64_t rows = 0;  // rows that exist on this shard
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, low, high, rows);
-  }
+  SERIALIZED(code, message, low, high, rows);
 };
 
 struct StatsRequest {
@@ -73,22 +98,14 @@ struct RowsPulled {
     first_touched += other.first_touched;
     from_store += other.from_store;
   }
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(from_memory, first_touched, from_store);
-  }
+  SERIALIZED(from_memory, first_touched, from_store);
 };
 
 struct TableStats {
   uint32_t table = 0;        // id of a physical table
   RowsPulled pulled;         // a row that lies here in several slices counts once in each
   uint64_t rows_pushed = 0;  // before merging over workers
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(table, pulled, rows_pushed);
-  }
+  SERIALIZED(table, pulled, rows_pushed);
 };
 
 // Counters of a shard, since it started. kShardCounters lists them: wire, report, sums over shards
@@ -213,11 +230,7 @@ struct ByeReply {
 struct BusyReply {
   static constexpr MessageType kType = MessageType::kBusy;
   std::string message;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(message);
-  }
+  SERIALIZED(message);
 };
 
 // Answers a request that cannot be read, whatever its type.
@@ -225,11 +238,7 @@ struct ErrorReply {
   static constexpr MessageType kType = MessageType::kError;
   uint8_t code = 0;  // StatusCode
   std::string message;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message);
-  }
+  SERIALIZED(code, message);
 };
 
 }  // namespace rowhouse

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/serialized.h"
 #include "common/wire/header.h"
 
 namespace rowhouse {
@@ -18,11 +19,7 @@ struct HelloRequest {
   uint32_t node = 0;  // number of the PS node asked, from 0
   // sharding/plans/job_spec.h; the same from every worker. "": as in this worker's first HELLO.
   std::string job_json;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(host, node, job_json);
-  }
+  SERIALIZED(host, node, job_json);
 };
 
 struct ShardEndpoint {
@@ -32,11 +29,7 @@ struct ShardEndpoint {
       local_endpoint;       // of a Unix socket, for workers of the node's host; "": there is none
   std::string directory;    // of its store, on the node's host; "": rows are in memory
   std::string rows_digest;  // of rows that were moved there for this job; "": not known
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(shard, endpoint, local_endpoint, directory, rows_digest);
-  }
+  SERIALIZED(shard, endpoint, local_endpoint, directory, rows_digest);
 };
 
 struct HelloReply {
@@ -50,11 +43,7 @@ struct HelloReply {
   // Bytes of rows that it has opened; of how many, as far as it knows.
   uint64_t bytes_done = 0;
   uint64_t bytes_total = 0;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, host, pid, shards, is_opening, bytes_done, bytes_total);
-  }
+  SERIALIZED(code, message, host, pid, shards, is_opening, bytes_done, bytes_total);
 };
 
 }  // namespace rowhouse

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/frame.h"
+#include "common/serialized.h"
 #include "common/transport/transport.h"
 
 namespace rowhouse {
@@ -25,11 +26,7 @@ struct MessageTimes {
   uint32_t worker = 0;      // its rank
   uint8_t is_push = 0;      // else a pull
   TimeNs ready = 0, begin = 0, end = 0;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(request_id, worker, is_push, ready, begin, end);
-  }
+  SERIALIZED(request_id, worker, is_push, ready, begin, end);
 };
 
 class MessageLog {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/phase_log.h"
+#include "common/serialized.h"
 #include "common/wire/header.h"
 #include "common/wire/message_log.h"
 
@@ -21,31 +22,19 @@ enum class ProfileWish : uint8_t {
 struct ProfileRequest {
   static constexpr MessageType kType = MessageType::kProfile;
   uint8_t wish = 0;  // ProfileWish
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(wish);
-  }
+  SERIALIZED(wish);
 };
 
 struct ThreadRecord {
   std::string thread;  // "shard", "store", "push log", "worker"
   PhaseRecord record;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(thread, record);
-  }
+  SERIALIZED(thread, record);
 };
 
 struct MemoryPart {
   std::string name;    // "cache"
   uint64_t bytes = 0;  // the most so far
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(name, bytes);
-  }
+  SERIALIZED(name, bytes);
 };
 
 struct ProfileReply {
@@ -58,11 +47,7 @@ struct ProfileReply {
   std::vector<MemoryPart> memory;   // of this shard
   uint64_t process_peak_bytes = 0;  // of the process; 0: not known
   std::vector<MessageTimes> messages;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, now_ns, pid, threads, memory, process_peak_bytes, messages);
-  }
+  SERIALIZED(code, message, now_ns, pid, threads, memory, process_peak_bytes, messages);
 };
 
 }  // namespace rowhouse

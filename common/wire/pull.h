@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/serialized.h"
 #include "common/wire/header.h"
 
 namespace rowhouse {
@@ -16,11 +17,7 @@ struct TableRows {
   uint32_t table = 0;
   uint32_t rows = 0;
   uint32_t first_column = 0;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(table, rows, first_column);
-  }
+  SERIALIZED(table, rows, first_column);
 };
 
 // An entry of a message's list of bags that the shard pools: bags [bag_begin, bag_begin + bags) of
@@ -40,12 +37,8 @@ struct TableBags {
   bool has_weights = false;  // sum: one weight for each lookup
 
   bool operator==(const TableBags&) const = default;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(table, first_column, list, bag_begin, bags, lookups, is_max, is_exact, is_partial,
-            has_weights);
-  }
+  SERIALIZED(table, first_column, list, bag_begin, bags, lookups, is_max, is_exact, is_partial,
+             has_weights);
 };
 
 // header.step: the step that will use the rows; the shard parks the request until step
@@ -61,11 +54,7 @@ struct PullRequest {
   bool eval = false;  // leaves no trace: does not count as access, brings no row into the cache
   std::vector<TableRows> tables;
   std::vector<TableBags> bags;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(eval, tables, bags);
-  }
+  SERIALIZED(eval, tables, bags);
 };
 
 // Payload frames when code is 0:
@@ -81,11 +70,7 @@ struct PullReply {
   uint8_t code = 0;  // StatusCode
   std::string message;
   bool has_waited = false;  // some rows had to be read from the store
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message, has_waited);
-  }
+  SERIALIZED(code, message, has_waited);
 };
 
 // PREFETCH: rows that a worker will pull in step header.step. The shard may read them from its
@@ -95,11 +80,7 @@ struct PullReply {
 struct PrefetchRequest {
   static constexpr MessageType kType = MessageType::kPrefetch;
   std::vector<TableRows> tables;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(tables);
-  }
+  SERIALIZED(tables);
 };
 
 }  // namespace rowhouse

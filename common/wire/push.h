@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/serialized.h"
 #include "common/wire/pull.h"
 
 namespace rowhouse {
@@ -26,11 +27,7 @@ struct PushRequest {
   uint64_t samples = 0;        // this worker's samples in the step
   std::vector<TableRows> tables;
   std::vector<TableBags> bags;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(learning_rate, samples, tables, bags);
-  }
+  SERIALIZED(learning_rate, samples, tables, bags);
 };
 
 // Sent when the part has arrived, before the step is applied.
@@ -38,11 +35,7 @@ struct PushReply {
   static constexpr MessageType kType = MessageType::kPushReply;
   uint8_t code = 0;  // StatusCode
   std::string message;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code, message);
-  }
+  SERIALIZED(code, message);
 };
 
 }  // namespace rowhouse

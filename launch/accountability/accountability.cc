@@ -9,7 +9,6 @@
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/prediction/machine_of_run.h"
-#include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>

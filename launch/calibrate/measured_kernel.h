@@ -11,7 +11,6 @@
 // AddMeasuredKernels().
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>

@@ -4,7 +4,6 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
-#include "common/sealed_json.h"
 
 namespace rowhouse {
 namespace {

@@ -1,5 +1,5 @@
 // ExportIndex: what `ckpt export` wrote: export.json in the directory of the export. It lists every
-// file with its size and digest and ends with a digest of itself (common/sealed_json.h).
+// file with its size and digest and ends with a digest of itself (common/json_text.h).
 // Threads: plain data.
 #pragma once
 

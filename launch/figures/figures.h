@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>

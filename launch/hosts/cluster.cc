@@ -19,8 +19,8 @@
 
 #include "common/mutex.h"
 #include "worker/mpi/agreement.h"
+#include "worker/mpi/communicator.h"
 #include "worker/mpi/mpi_communicator.h"
-#include "worker/mpi/solo_communicator.h"
 
 namespace rowhouse {
 namespace {

@@ -22,7 +22,6 @@
 
 #include "common/clock.h"
 #include "common/inquiry/inquiry.h"
-#include "common/inquiry/waits.h"
 #include "common/status.h"
 #include "launch/hosts/cluster.h"
 #include "launch/hosts/roles.h"

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"

@@ -1,12 +1,9 @@
 #include "launch/lab/simulator_flags.h"
 
-#include <cmath>
-
 #include "common/counted.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/prediction/lab_run.h"
-#include "launch/prediction/workload_of_run.h"
 
 namespace rowhouse {
 namespace {

@@ -12,7 +12,6 @@
 #include "common/json_text.h"
 #include "common/kill_point.h"
 #include "common/new_file.h"
-#include "common/sealed_json.h"
 
 namespace rowhouse {
 namespace {

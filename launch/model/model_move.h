@@ -6,7 +6,6 @@
 // Threads: one; it starts others.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

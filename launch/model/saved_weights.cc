@@ -1,7 +1,6 @@
 #include "launch/model/saved_weights.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "common/nearest_name.h"
 #include "ps/store/store_environment.h"

@@ -13,7 +13,6 @@
 #include "launch/figures/json_members.h"
 #include "launch/prediction/auto_plan.h"
 #include "sharding/lab/cost/memory_traffic.h"
-#include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/strategy.h"
 
 namespace rowhouse {

@@ -11,8 +11,6 @@
 // Threads: any.
 #pragma once
 
-#include <string_view>
-
 #include "common/status.h"
 #include "launch/command_line/command_line.h"
 #include "launch/figures/figures.h"

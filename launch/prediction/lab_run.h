@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "launch/command_line/command_line.h"
 #include "launch/command_line/verb_flags.h"

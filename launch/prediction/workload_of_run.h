@@ -3,7 +3,6 @@
 // Threads: pure, but for reading files.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "launch/command_line/command_line.h"

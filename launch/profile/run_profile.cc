@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 

@@ -7,7 +7,7 @@
 // "ns_per_row", <amounts>}]}], "messages": [{"kind": "pull" | "push", "shard", "number",
 // "behind_us", "going_us", "served_us", "coming_us"}] (MessagesTable; of
 // workers), "memory": [{"name", "bytes"}], "process_peak_bytes"}]}. Names of phases are those of
-// worker/train/step_clock.h and common/wire/shard_times.h; "a/b" is part of "a". Threads: plain
+// worker/train/step_clock.h and common/wire/control.h; "a/b" is part of "a". Threads: plain
 // data.
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/serialized.h"
 #include "common/wire/profile.h"
 #include "launch/figures/figures.h"
 #include "worker/train/step_clock.h"
@@ -37,12 +38,8 @@ struct RankProfile {
   uint64_t process_peak_bytes = 0;  // 0: not known
   std::vector<MessageTimes> messages;
   std::vector<AllreduceTimes> allreduces;  // of a worker
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(name, host, is_worker, pid, clock_offset, clock_error, rows, samples, threads, memory,
-            process_peak_bytes, messages, allreduces);
-  }
+  SERIALIZED(name, host, is_worker, pid, clock_offset, clock_error, rows, samples, threads, memory,
+             process_peak_bytes, messages, allreduces);
 };
 
 struct RunProfile {

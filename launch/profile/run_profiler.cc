@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/json_text.h"
+#include "common/serialized.h"
 #include "common/wire/codec.h"
 #include "common/wire/profile.h"
 #include "launch/figures/json_output.h"
@@ -69,11 +70,7 @@ constexpr int kClockRounds = 8;
 struct PackedRank {
   static constexpr MessageType kType = MessageType::kProfileReply;
   RankProfile rank;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(rank);
-  }
+  SERIALIZED(rank);
 };
 
 Result<RankProfile> Unpacked(std::span<const std::byte> bytes) {

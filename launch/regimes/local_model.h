@@ -9,13 +9,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
-#include "common/phase_log.h"
 #include "common/status.h"
 #include "launch/regimes/regime_evidence.h"
 #include "launch/settings/settings.h"

@@ -9,7 +9,7 @@
 //     one being the report's; all else is of this run. Its points are those after totals.first_step
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
 //     (worker/train/step_clock.h); shards[].seconds {wait, socket, ...}: of a shard's thread, and
-//     its I/O thread in the store (common/wire/shard_times.h)
+//     its I/O thread in the store (common/wire/control.h)
 //   model_bytes {rows, state, plain_rows}: of all rows, touched or not, with projections
 //     and learned weights; of their optimizer state; of the rows if every table were plain
 //     (sharding/tables/table_sizes.h)

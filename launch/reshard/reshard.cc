@@ -8,7 +8,6 @@
 #include "common/counted.h"
 #include "common/durable_file.h"
 #include "common/kill_point.h"
-#include "launch/figures/figure_text.h"
 #include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/host_facts.h"

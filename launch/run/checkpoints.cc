@@ -13,7 +13,6 @@
 #include "common/clean_text.h"
 #include "common/durable_file.h"
 #include "common/kill_point.h"
-#include "launch/figures/figure_text.h"
 #include "launch/model/last_save.h"
 #include "launch/model/model_lock.h"
 #include "ps/store/checkpoint_part.h"

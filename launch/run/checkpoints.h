@@ -20,8 +20,8 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "launch/report/progress.h"
 #include "launch/report/report.h"
-#include "launch/run/progress.h"
 #include "launch/run/worker_run.h"
 #include "sharding/plans/job_spec.h"
 #include "worker/client/ps_client.h"

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "launch/report/training_history.h"
-#include "launch/settings/settings.h"
 
 namespace rowhouse {
 

@@ -32,7 +32,7 @@
 #include "launch/run/worker_run.h"
 #include "launch/settings/setting_fields.h"
 #include "worker/mpi/agreement.h"
-#include "worker/mpi/solo_communicator.h"
+#include "worker/mpi/communicator.h"
 
 namespace rowhouse {
 namespace {

@@ -1,7 +1,6 @@
 #include "launch/score/importance.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <utility>
 

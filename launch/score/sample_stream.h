@@ -1,7 +1,6 @@
 // SampleStream: the samples that are scored, in their order, in pieces that several threads read.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,7 +20,7 @@
 #include "launch/hosts/process_end.h"
 #include "launch/model/ckpt.h"
 #include "launch/model/model_settings.h"
-#include "launch/run/progress.h"
+#include "launch/report/progress.h"
 #include "launch/score/importance.h"
 #include "launch/score/scoring.h"
 #include "worker/data/mapping/preprocessing.h"

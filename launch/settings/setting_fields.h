@@ -15,7 +15,6 @@
 #include <string_view>
 #include <vector>
 
-#include "common/status.h"
 #include "launch/settings/key_fields.h"
 #include "launch/settings/settings.h"
 

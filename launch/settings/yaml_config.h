@@ -18,7 +18,7 @@
 //     columns: [rating, ...]       # with header: false
 //
 // Every mistake is kUsage and says where: "configs/x.yaml:12:3: unknown key ...". Only
-// yaml_config.cc and yaml_writer.cc include yaml-cpp, and none of its exceptions leaves them.
+// yaml_config.cc includes yaml-cpp, and none of its exceptions leaves it.
 // Threads: pure functions.
 #pragma once
 

@@ -3,7 +3,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -370,16 +369,6 @@ void Shard::AskWakeUp() {
   if (earliest == std::numeric_limits<TimeMs>::max() || earliest == wake_at_) return;
   wake_at_ = earliest;
   state_.out.Add(WakeAt{earliest});
-}
-
-std::vector<ShardAction> HandleAll(Shard& shard, ShardEvent event, TimeMs now) {
-  std::vector<ShardAction> all = shard.Handle(std::move(event), now);
-  while (!all.empty() && std::holds_alternative<CallAgain>(all.back())) {
-    all.pop_back();
-    std::vector<ShardAction> more = shard.Handle(Continue{}, now);
-    std::move(more.begin(), more.end(), std::back_inserter(all));
-  }
-  return all;
 }
 
 }  // namespace rowhouse

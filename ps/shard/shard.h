@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "common/inquiry/waits.h"
+#include "common/inquiry/inquiry.h"
 #include "ps/shard/cache_admission.h"
 #include "ps/shard/cache_moves.h"
 #include "ps/shard/controls.h"
@@ -133,9 +133,5 @@ class Shard {
   std::optional<TimeMs> waits_for_save_since_;
   TimeMs told_of_wait_ = 0;
 };
-
-// Handles an event and, as often as the shard asks for it, Continue. Returns all actions, in order.
-// For drivers to whom it does not matter that answers wait for a step.
-std::vector<ShardAction> HandleAll(Shard& shard, ShardEvent event, TimeMs now);
 
 }  // namespace rowhouse

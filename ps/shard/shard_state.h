@@ -20,7 +20,6 @@
 #include "common/wire/message.h"
 #include "common/wire/message_log.h"
 #include "common/wire/profile.h"
-#include "common/wire/shard_times.h"
 #include "ps/shard/events.h"
 #include "ps/shard/shard_options.h"
 

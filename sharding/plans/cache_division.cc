@@ -1,7 +1,6 @@
 #include "sharding/plans/cache_division.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 

@@ -8,7 +8,6 @@
 // Threads: one. Keeps its buffers from call to call.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>

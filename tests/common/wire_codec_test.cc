@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <random>
 
 #include "common/crc32c.h"
+#include "common/serialized.h"
 #include "common/wire/codec.h"
 #include "tests/testing/frame_of.h"
 #include "tests/testing/testing.h"
@@ -18,10 +20,7 @@ struct Part {
   std::string name;
   std::vector<float> rates;
   bool operator==(const Part&) const = default;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(table, name, rates);
-  }
+  SERIALIZED(table, name, rates);
 };
 
 struct Everything {
@@ -36,10 +35,7 @@ struct Everything {
   std::map<std::string, uint32_t> counts;
   std::optional<uint64_t> maybe;
   bool operator==(const Everything&) const = default;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(yes, byte, number, three, parts, words, bits, counts, maybe);
-  }
+  SERIALIZED(yes, byte, number, three, parts, words, bits, counts, maybe);
 };
 
 struct Empty {
@@ -110,7 +106,8 @@ RC_GTEST_PROP(WireCodec, WhatIsWrittenIsRead, ()) {
   Result<Everything> decoded = DecodeBody<Everything>(message.value());
   RC_ASSERT(decoded.ok());
   RC_ASSERT(decoded.value() == all);
-  RC_ASSERT(PayloadOf<float>(message.value(), 0, rows.size()).ok());
+  RC_ASSERT(
+      std::ranges::equal(message.value().payload.at(0).bytes(), std::as_bytes(std::span(rows))));
 }
 
 // Nothing may crash, hang or take much memory; most random bytes are refused, and what is accepted
@@ -160,10 +157,7 @@ struct Lengths {
   std::vector<uint64_t> numbers;
   std::vector<Part> parts;
   std::string text;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(numbers, parts, text);
-  }
+  SERIALIZED(numbers, parts, text);
 };
 
 TEST(WireCodec, AbsurdLengthsAreRefusedWithoutTheirMemory) {
@@ -232,19 +226,6 @@ TEST(WireMessage, AnotherProtocolIsRefusedByItsMagic) {
   Frames frames = EncodeMessage({}, Empty{});
   std::memcpy(frames[0].data(), "HTTP", 4);
   EXPECT_THAT(Unpack(std::move(frames)).status().message(), testing::HasSubstr("\"RWHS\""));
-}
-
-TEST(WireMessage, PayloadIsCheckedBeforeItIsSeen) {
-  Frames payload;
-  payload.push_back(Frame(16));
-  const Message message = Unpack(EncodeMessage({}, Empty{}, std::move(payload))).value();
-  EXPECT_EQ(PayloadOf<uint64_t>(message, 0, 2).value().size(), 2u);
-  EXPECT_EQ(PayloadOf<float>(message, 0, 4).value().size(), 4u);
-  EXPECT_EQ(PayloadOf<uint64_t>(message, 0, 3).status().code(), StatusCode::kCorruption);
-  EXPECT_EQ(PayloadOf<uint64_t>(message, 1, 0).status().code(), StatusCode::kCorruption);
-  // A count whose bytes would wrap around to 16.
-  EXPECT_EQ(PayloadOf<uint64_t>(message, 0, (size_t{1} << 61) + 2).status().code(),
-            StatusCode::kCorruption);
 }
 
 }  // namespace

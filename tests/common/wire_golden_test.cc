@@ -1,5 +1,6 @@
 // Bytes that other builds rely on, written out by hand (the checksum by another program): if one
 // of these tests fails, the change breaks every peer that is not rebuilt.
+#include "common/serialized.h"
 #include "common/wire/codec.h"
 #include "tests/testing/testing.h"
 
@@ -80,10 +81,7 @@ struct Sample {
   std::string name = "emb";
   std::vector<uint32_t> ids = {5, 6};
   std::vector<std::string> words = {"a", ""};
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(flag, small, below, large, rate, exact, yes, colour, name, ids, words);
-  }
+  SERIALIZED(flag, small, below, large, rate, exact, yes, colour, name, ids, words);
 };
 
 TEST(WireGolden, ABodyIsItsFieldsInOrderLittleEndian) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/sealed_json.h"
+#include "common/json_text.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -24,12 +24,6 @@ ExportIndex Sample() {
       .interaction = "dot",
       .interaction_itself = true,
       .loss_threshold = 0.01};
-}
-
-std::string TextOf(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 // As a program that writes such files would.
@@ -66,13 +60,13 @@ TEST(ExportIndex, OfQuantisedRowsSaysTheirBits) {
   const TempDir dir;
   ExportIndex index = Sample();
   ASSERT_OK(WriteExportIndex(dir.path(), index));
-  EXPECT_EQ(TextOf(dir / "export.json").find("row_bits"), std::string::npos);
+  EXPECT_EQ(FileText(dir / "export.json").find("row_bits"), std::string::npos);
   index.row_bits = 4;
   ASSERT_OK(WriteExportIndex(dir.path(), index));
   const Result<ExportIndex> read = ReadExportIndex(dir.path());
   ASSERT_OK(read);
   EXPECT_EQ(read.value().row_bits, 4u);
-  std::string text = TextOf(dir / "export.json");
+  std::string text = FileText(dir / "export.json");
   text.replace(text.find("\"row_bits\": 4"), 13, "\"row_bits\": 5");
   WriteSealed(dir / "export.json", text);
   const Status unknown = ReadExportIndex(dir.path()).status();
@@ -86,7 +80,7 @@ TEST(ExportIndex, OfAnotherDirectoryOrAProgramToComeIsRefusedInWords) {
   EXPECT_EQ(none.code(), StatusCode::kUsage);
   EXPECT_THAT(none.message(), HasSubstr("holds no export"));
   ASSERT_OK(WriteExportIndex(dir.path(), Sample()));
-  const std::string good = TextOf(dir / "export.json");
+  const std::string good = FileText(dir / "export.json");
   const auto refusal_of = [&](const std::string& version) {
     std::string text = good;
     text.replace(text.find("\"format_version\": 2"), 19, "\"format_version\": " + version);
@@ -103,7 +97,7 @@ TEST(ExportIndex, OfAnotherDirectoryOrAProgramToComeIsRefusedInWords) {
 TEST(ExportIndex, DamageIsCorruptionAndNeverACrash) {
   const TempDir dir;
   ASSERT_OK(WriteExportIndex(dir.path(), Sample()));
-  const std::string text = TextOf(dir / "export.json");
+  const std::string text = FileText(dir / "export.json");
   for (size_t end = 0; end + 2 < text.size(); end += 7) {
     std::ofstream(dir / "export.json") << text.substr(0, end);
     EXPECT_EQ(ReadExportIndex(dir.path()).status().code(), StatusCode::kCorruption) << end;

@@ -77,6 +77,7 @@ const std::vector<std::string> kRooms = {
     "launch",  // what both programs begin with
     // Linked into rowhouse-lab alone.
     "launch/bench",
+    "launch/bench_tier",
     "launch/calibrate",
     "launch/bench_rows",
     "launch/regimes",
@@ -130,7 +131,7 @@ const std::vector<Home> kHomes = {
     {"RocksDB",
      "rocksdb/",
      {"ps/store/engines/rocksdb.cc", "ps/store/store_environment.cc", "ps/store/rocksdb_",
-      "launch/bench/bare_rocksdb.cc", "launch/command_line/version.cc"}},
+      "launch/bench_tier/bare_rocksdb.cc", "launch/command_line/version.cc"}},
     {"cereal", "cereal/", {"common/wire/"}},
     {"MPI",
      "mpi.h",
@@ -213,13 +214,6 @@ std::vector<std::string> BrokenRules(const std::string& path, const std::string&
   return broken;
 }
 
-std::string ReadText(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 TEST(Floors, NoFileCrossesItsFloorOrTakesALibraryFromItsHome) {
   const std::filesystem::path top = ROWHOUSE_SOURCE_DIR;
   size_t files = 0;
@@ -229,7 +223,7 @@ TEST(Floors, NoFileCrossesItsFloorOrTakesALibraryFromItsHome) {
       if (extension != ".h" && extension != ".cc") continue;
       ++files;
       const std::string path = std::filesystem::relative(entry.path(), top).string();
-      for (const std::string& sentence : BrokenRules(path, ReadText(entry.path()))) {
+      for (const std::string& sentence : BrokenRules(path, FileText(entry.path()))) {
         ADD_FAILURE() << sentence;
       }
     }

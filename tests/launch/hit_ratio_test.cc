@@ -3,7 +3,7 @@
 #include <memory>
 #include <set>
 
-#include "launch/bench/cache_hit_ratio.h"
+#include "launch/bench_tier/cache_hit_ratio.h"
 #include "ps/cache/cache_policy.h"
 #include "ps/cache/row_access_counts.h"
 #include "sharding/plans/access_counts.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "common/sealed_json.h"
+#include "common/json_text.h"
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 

@@ -11,12 +11,6 @@
 namespace rowhouse {
 namespace {
 
-std::string MatrixFileTextOf(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 TEST(MatrixFile, AnNpyFileIsReadBackAndItsValuesAreAligned) {
   const TempDir dir;
   auto file = MatrixFile::Create(dir / "m.npy", "npy", 3, 2);
@@ -40,7 +34,7 @@ TEST(MatrixFile, ATsvFileHasALineARowThatIsReadBackExactly) {
   ASSERT_OK(file);
   ASSERT_OK(file.value()->Append(std::array{1.0f, -2.5f, 0.1f, 3e-20f}));
   ASSERT_OK(file.value()->Finish());
-  EXPECT_EQ(MatrixFileTextOf(dir / "m.tsv"), "0\t1\t-2.5\n1\t0.1\t3e-20\n");
+  EXPECT_EQ(FileText(dir / "m.tsv"), "0\t1\t-2.5\n1\t0.1\t3e-20\n");
 }
 
 TEST(MatrixFile, AVectorHasOneDimension) {
@@ -49,7 +43,7 @@ TEST(MatrixFile, AVectorHasOneDimension) {
   ASSERT_OK(file);
   ASSERT_OK(file.value()->Append(std::array{1.0f, 2.0f, 3.0f}));
   ASSERT_OK(file.value()->Finish());
-  EXPECT_THAT(MatrixFileTextOf(dir / "v.npy"), testing::HasSubstr("'shape': (3,), }"));
+  EXPECT_THAT(FileText(dir / "v.npy"), testing::HasSubstr("'shape': (3,), }"));
 }
 
 TEST(MatrixFile, QuantisedRowsAreBytesOrHalves) {
@@ -67,7 +61,7 @@ TEST(MatrixFile, QuantisedRowsAreBytesOrHalves) {
     ASSERT_OK(file.value()->Finish());
     std::string want(2 * BytesOfRow(bits, 3), '\0');
     ASSERT_OK(QuantiseRows(bits, 0, rows, 3, std::as_writable_bytes(std::span(want))));
-    const std::string text = MatrixFileTextOf(dir / "m.npy");
+    const std::string text = FileText(dir / "m.npy");
     EXPECT_EQ(text.size(), static_cast<size_t>(BytesOfMatrix("npy", 2, 3, bits)) + 128);
     EXPECT_THAT(text, testing::HasSubstr(header));
     EXPECT_EQ(text.substr(128), want);

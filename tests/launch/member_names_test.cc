@@ -37,6 +37,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/accountability/", {"*"}, "the configurations that predictions are judged by"},
       {"launch/bench/", {"*"}, "each benchmark names what it measures"},
       {"launch/bench_rows/", {"*"}, "each benchmark names what it measures"},
+      {"launch/bench_tier/", {"*"}, "each benchmark names what it measures"},
       {"launch/calibrate/calibration.cc", {"grid"}, kWord},
       {"launch/calibrate/kernels/messages.cc", {"sgd"}, "the kernel is measured with it"},
       {"launch/calibrate/kernels/store.cc", {"rocksdb"}, "the kernel measures it"},

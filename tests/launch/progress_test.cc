@@ -1,5 +1,5 @@
 // What a run prints while it trains. Time is the test's.
-#include "launch/run/progress.h"
+#include "launch/report/progress.h"
 
 #include "common/clock.h"
 #include "tests/testing/manual_clock.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/durable_file.h"
-#include "common/sealed_json.h"
+#include "common/json_text.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {

@@ -12,12 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string ScoreFileTextOf(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 TEST(ScoreFile, HasALineASampleWithItsScoreFirst) {
   const TempDir dir;
   auto file = ScoreFile::Create(dir / "scores.tsv");
@@ -26,7 +20,7 @@ TEST(ScoreFile, HasALineASampleWithItsScoreFirst) {
   ASSERT_OK(file.value()->Append(std::array{0.123456789f}, {}));
   EXPECT_FALSE(std::filesystem::exists(dir / "scores.tsv"));
   ASSERT_OK(file.value()->Finish());
-  EXPECT_EQ(ScoreFileTextOf(dir / "scores.tsv"), "0.1\t1\n0.25\t0\n0.12345679\n");
+  EXPECT_EQ(FileText(dir / "scores.tsv"), "0.1\t1\n0.25\t0\n0.12345679\n");
 }
 
 TEST(ScoreFile, ThatIsNotFinishedLeavesAnEarlierOneAsItWas) {
@@ -37,7 +31,7 @@ TEST(ScoreFile, ThatIsNotFinishedLeavesAnEarlierOneAsItWas) {
     ASSERT_OK(file);
     ASSERT_OK(file.value()->Append(std::array{0.5f}, {}));
   }
-  EXPECT_EQ(ScoreFileTextOf(dir / "scores.tsv"), "earlier\n");
+  EXPECT_EQ(FileText(dir / "scores.tsv"), "earlier\n");
 }
 
 TEST(ScoreFile, ThatCannotBeMadeIsTheOperatorsMistake) {

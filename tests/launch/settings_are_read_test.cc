@@ -71,12 +71,6 @@ std::set<std::string> WordsIn(const std::string& code) {
   return words;
 }
 
-std::string Slurp(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 // What stands for a struct of Settings in code that reads it.
 struct Owner {
   std::string path;                // of Settings: "data" for data.seed
@@ -107,7 +101,7 @@ class SettingsAreRead : public testing::Test {
         const std::string path = std::filesystem::relative(entry.path(), root);
         const bool is_code = path.ends_with(".cc") || path.ends_with(".h");
         if (!is_code || path.starts_with("launch/settings/entries/")) continue;
-        reads_.merge(ReadsIn(Slurp(entry.path())));
+        reads_.merge(ReadsIn(FileText(entry.path())));
       }
     }
   }
@@ -122,7 +116,7 @@ class SettingsAreRead : public testing::Test {
         if (reads_.contains(word + "." + name)) return true;
       }
       const std::string own = std::filesystem::path(ROWHOUSE_SOURCE_DIR) / owner.own_file;
-      return !owner.own_file.empty() && WordsIn(Slurp(own)).contains(name);
+      return !owner.own_file.empty() && WordsIn(FileText(own)).contains(name);
     }
     ADD_FAILURE() << "say in kOwners what stands for " << path;
     return false;

@@ -23,21 +23,9 @@ using std::chrono::steady_clock;
 using testing::HasSubstr;
 
 // 60 steps of two epochs; a cache that evicts; saves take most of the time.
-std::vector<std::string> ModelFlags() {
-  return {"--arch_embedding_size=500-40-3-800",
-          "--arch_sparse_feature_size=8",
-          "--arch_mlp_bot=5-16-8",
-          "--arch_mlp_top=16-1",
-          "--loss_function=bce",
-          "--round_targets",
-          "--num_indices_per_lookup=8",
-          "--mini_batch_size=40",
-          "--data_size=1200",
-          "--nepochs=2",
-          "--optimizer=adagrad",
-          "--learning_rate=0.05",
-          "--cache_ratio=0.1",
-          "--print_freq=0"};
+rowhouse::Flags ModelFlags() {
+  return SmallModelFlags(
+      {"--data_size=1200", "--nepochs=2", "--cache_ratio=0.1", "--print_freq=0"});
 }
 
 class CheckpointRuns : public testing::Test {

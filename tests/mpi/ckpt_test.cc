@@ -8,7 +8,7 @@
 #include <set>
 
 #include "common/counted.h"
-#include "common/sealed_json.h"
+#include "common/json_text.h"
 #include "launch/model/saved_rows.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/directory_state.h"

@@ -27,11 +27,6 @@ std::vector<std::string> ConfigNames() {
   return names;
 }
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 class Configs : public testing::TestWithParam<std::string> {};
 
 TEST_P(Configs, Trains) {
@@ -98,7 +93,7 @@ TEST(Compression, TheScriptSetsARunOfEachConfigSideBySide) {
   EXPECT_EQ(runs, configs);
   EXPECT_GE(runs.size(), 13u);
 
-  const std::string html = ReadAll(dir / "out/compression.html");
+  const std::string html = FileText(dir / "out/compression.html");
   EXPECT_THAT(html, testing::HasSubstr("</html>"));
   EXPECT_THAT(html, testing::HasSubstr("mixed_16"));
   EXPECT_THAT(result.out, testing::HasSubstr("plain tables: "));

@@ -16,21 +16,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 // 390 samples: 10 steps an epoch, the last one smaller; a cache that evicts.
-std::vector<std::string> HostsModelFlags() {
-  return {"--arch_embedding_size=500-40-3-800",
-          "--arch_sparse_feature_size=8",
-          "--arch_mlp_bot=5-16-8",
-          "--arch_mlp_top=16-1",
-          "--loss_function=bce",
-          "--round_targets",
-          "--num_indices_per_lookup=8",
-          "--mini_batch_size=40",
-          "--data_size=390",
-          "--nepochs=3",
-          "--optimizer=adagrad",
-          "--learning_rate=0.05",
-          "--cache_ratio=0.1",
-          "--shards=2"};
+Flags HostsModelFlags() {
+  return SmallModelFlags({"--data_size=390", "--nepochs=3", "--cache_ratio=0.1", "--shards=2"});
 }
 
 class Hosts : public testing::Test {

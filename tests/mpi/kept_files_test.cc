@@ -15,12 +15,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string ReadText(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 class KeptFiles : public testing::Test {
  protected:
   static std::vector<std::string> Flags(const std::vector<std::string>& more) {
@@ -118,7 +112,7 @@ TEST_F(KeptFiles, AFolderOfTheUsersFilesStaysAsItWas) {
     EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
     EXPECT_THAT(refused.err, HasSubstr("but no model of Rowhouse"));
   }
-  for (const std::string& name : mine) EXPECT_EQ(ReadText(dir_ / "project/" + name), "{}");
+  for (const std::string& name : mine) EXPECT_EQ(FileText(dir_ / "project/" + name), "{}");
   const auto entries = fs::directory_iterator(dir_ / "project");
   EXPECT_EQ(std::distance(fs::begin(entries), fs::end(entries)), std::ssize(mine));
 }
@@ -139,19 +133,19 @@ TEST_F(KeptFiles, TwoPredictionsIntoOneFileDoNotMixAndNoneGoesIntoAModel) {
   ASSERT_EQ(RunCommand(Rowhouse(predict)).exit_code, 0);
   EXPECT_TRUE(fs::is_symlink(dir_ / "s.tsv"));
   EXPECT_TRUE(fs::is_regular_file(dir_ / "target"));
-  const std::string scores = ReadText(dir_ / "s.tsv");
+  const std::string scores = FileText(dir_ / "s.tsv");
   for (int i = 0; i < 3; ++i) {
     Process one(Rowhouse(predict)), other(Rowhouse(predict));
     EXPECT_EQ(one.Wait().exit_code, 0);
     EXPECT_EQ(other.Wait().exit_code, 0);
-    EXPECT_EQ(ReadText(dir_ / "s.tsv"), scores);
+    EXPECT_EQ(FileText(dir_ / "s.tsv"), scores);
   }
-  const std::string manifest = ReadText(dir_ / "m/manifest.json");
+  const std::string manifest = FileText(dir_ / "m/manifest.json");
   const ProcessResult refused =
       RunCommand(Rowhouse({"predict", "--model_dir=m", "--out=m/manifest.json"}));
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("lies in the model directory"));
-  EXPECT_EQ(ReadText(dir_ / "m/manifest.json"), manifest);
+  EXPECT_EQ(FileText(dir_ / "m/manifest.json"), manifest);
 }
 
 TEST_F(KeptFiles, ALimitOnTheSizeOfFilesIsTold) {

@@ -174,17 +174,7 @@ class KillPoints : public testing::TestWithParam<Case> {
     if (GetParam().killed == Killed::kOwnData) {
       return all + Words{"--config=" + dir_ / "my.yaml", "--data=" + dir_ / "day.csv"};
     }
-    return all + Words{"--arch_embedding_size=500-40-3-800",
-                       "--arch_sparse_feature_size=8",
-                       "--arch_mlp_bot=5-16-8",
-                       "--arch_mlp_top=16-1",
-                       "--loss_function=bce",
-                       "--round_targets",
-                       "--num_indices_per_lookup=8",
-                       "--mini_batch_size=40",
-                       "--data_size=480",
-                       "--optimizer=adagrad",
-                       "--learning_rate=0.05"};
+    return SmallModelFlags(all + Words{"--data_size=480"});
   }
 
   // Until something is killed. So small caches evict rows, and leave some dirty for delta files.

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "common/sealed_json.h"
+#include "common/json_text.h"
 #include "tests/testing/process.h"
 
 namespace rowhouse {
@@ -18,25 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // 390 samples: 10 steps an epoch, the last one smaller; a cache that evicts.
-std::vector<std::string> LoadModelFlags() {
-  return {"--arch_embedding_size=500-40-3-800",
-          "--arch_sparse_feature_size=8",
-          "--arch_mlp_bot=5-16-8",
-          "--arch_mlp_top=16-1",
-          "--loss_function=bce",
-          "--round_targets",
-          "--num_indices_per_lookup=8",
-          "--mini_batch_size=40",
-          "--data_size=390",
-          "--optimizer=adagrad",
-          "--learning_rate=0.05",
-          "--cache_ratio=0.1"};
-}
-
-std::string ReadAllLoad(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+Flags LoadModelFlags() { return SmallModelFlags({"--data_size=390", "--cache_ratio=0.1"}); }
 
 class Load : public testing::Test {
  protected:
@@ -65,7 +47,7 @@ class Load : public testing::Test {
 
   std::string DenseBytes(const std::string& model) {
     const auto manifest = nlohmann::json::parse(std::ifstream(dir_ / model + "/manifest.json"));
-    return ReadAllLoad(dir_ / model + "/" + manifest.at("files")[1].at("file").get<std::string>());
+    return FileText(dir_ / model + "/" + manifest.at("files")[1].at("file").get<std::string>());
   }
 
   TempDir dir_;
@@ -341,12 +323,12 @@ TEST_F(Load, AnotherModelsRowsStayThoughTheirStateIsDamaged) {
   const auto files_of_b = [this] {
     std::map<std::string, std::string> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ / "b_rows")) {
-      if (entry.is_regular_file()) files[entry.path()] = ReadAllLoad(entry.path());
+      if (entry.is_regular_file()) files[entry.path()] = FileText(entry.path());
     }
     return files;
   };
   const std::string state = dir_ / "b_rows/shard-0000/STATE.json";
-  const std::string whole = ReadAllLoad(state);
+  const std::string whole = FileText(state);
   std::string damaged = whole;
   damaged.at(damaged.size() / 2) ^= 0x10;
   std::ofstream(state, std::ios::binary) << damaged;
@@ -422,7 +404,7 @@ TEST_F(Load, AModelIsKeptWhenTheRunThatWasToReplaceItCannotStart) {
 TEST_F(Load, AManifestWithATableFewerIsToldFromTheModel) {
   ASSERT_TRAINED(TrainIn("model", "rows", {}, {"--stop_after_steps=2"}));
   const std::string path = dir_ / "model/manifest.json";
-  auto manifest = nlohmann::json::parse(ReadAllLoad(path));
+  auto manifest = nlohmann::json::parse(FileText(path));
   manifest["tables"].erase(3);
   auto& slices = manifest["plan"]["slices"];
   for (size_t i = slices.size(); i-- > 0;) {

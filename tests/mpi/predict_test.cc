@@ -108,7 +108,7 @@ TEST_F(Predict, EvalHasTheMeasuresOfEachGroup) {
       Run({"eval", "--group_by=" + column, "--importance", "--html=" + dir_ / "scores.html"});
   EXPECT_EQ(page.exit_code, 0) << page.Describe();
   EXPECT_THAT(page.out, HasSubstr("GAUC "));
-  const std::string html = TextOf(dir_ / "scores.html");
+  const std::string html = FileText(dir_ / "scores.html");
   for (const char* member : {"\"page\":\"scores\"", "\"by_group\":{", "\"curve\":[",
                              "\"by_score\":[", "\"normalised_entropy\":", "\"importance\":{"}) {
     EXPECT_THAT(html, HasSubstr(member));
@@ -277,7 +277,7 @@ TEST_F(Predict, ExportHasTablesAsTheyAreLookedUpAndDenseParametersByTorchsNames)
   ASSERT_EQ(block.size(), 30u * 8);
   const std::vector<float> projection = Exported("block.projection.npy");  // 8 x 3
   EXPECT_EQ(Exported("bot_l.0.weight.npy").size(), 5u * 8);
-  EXPECT_THAT(TextOf(dir_ / "export/top_l.2.bias.npy"), HasSubstr("'shape': (1,)"));
+  EXPECT_THAT(FileText(dir_ / "export/top_l.2.bias.npy"), HasSubstr("'shape': (1,)"));
   std::filesystem::rename(dir_ / "export", dir_ / "logical");
 
   const ProcessResult stored = Run({"ckpt", "export", "--stored", "--out=" + dir_ / "export"});
@@ -301,7 +301,7 @@ TEST_F(Predict, ExportAsTextHasTheSameNumbers) {
   ASSERT_EQ(Run({"ckpt", "export", "t1", "--out=" + dir_ / "export"}).exit_code, 0);
   ASSERT_EQ(Run({"ckpt", "export", "t1", "--format=tsv", "--out=" + dir_ / "text"}).exit_code, 0);
   const std::vector<float> values = Exported("emb_l.1.weight.npy");
-  std::istringstream text(TextOf(dir_ / "text/emb_l.1.weight.tsv"));
+  std::istringstream text(FileText(dir_ / "text/emb_l.1.weight.tsv"));
   for (size_t row = 0; row < 40; ++row) {
     size_t number = 0;
     ASSERT_TRUE(text >> number);

@@ -16,12 +16,6 @@
 
 namespace rowhouse {
 
-inline std::string TextOf(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 class Predict : public testing::Test {
  protected:
   // A model of the planted data in dir_/model, with 700 test samples.
@@ -59,7 +53,7 @@ class Predict : public testing::Test {
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     const ProcessResult result = Run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.Describe();
-    return TextOf(dir_ / "scores.tsv");
+    return FileText(dir_ / "scores.tsv");
   }
 
   // Scores by quantised rows are the same wherever rows are, and on any number of threads.

@@ -16,15 +16,9 @@ namespace {
 
 constexpr const char* kPytorchPython = "/usr/bin/python3";  // Debian's: it has Debian's modules
 
-std::string PytorchTextOf(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 // The block of Python behind `<!-- mark -->` on a page of docs/.
 std::string CodeOf(const std::string& page, const std::string& mark) {
-  const std::string text = PytorchTextOf(fmt::format("{}/docs/{}", ROWHOUSE_SOURCE_DIR, page));
+  const std::string text = FileText(fmt::format("{}/docs/{}", ROWHOUSE_SOURCE_DIR, page));
   const size_t at = text.find(fmt::format("<!-- {} -->", mark));
   CHECK(at != std::string::npos) << page << " has no code marked " << mark;
   const size_t begin = text.find("```python\n", at) + 10;
@@ -196,7 +190,7 @@ TEST(Export, SaysWhichTokenIsWhichRow) {
   EXPECT_THAT(found.out, testing::MatchesRegex("2( -?[0-9.e-]+){4}\n"));
   EXPECT_NE(vector_of("1000").exit_code, 0);
   // XXH3-64 of "shop 1", the second shop.
-  const std::string shops = PytorchTextOf(dir / "export/emb_l.1.tokens.tsv");
+  const std::string shops = FileText(dir / "export/emb_l.1.tokens.tsv");
   EXPECT_THAT(shops, testing::HasSubstr(
                          fmt::format("\n1\t{:016x}\n", *TokenKey(TokenType::kString, "shop 1"))));
   EXPECT_EQ(std::ranges::count(shops, '\n'), 7);

@@ -89,7 +89,7 @@ TEST_F(Predict, AQuantisedExportThatIsNotTheModelsIsRefusedByName) {
           {"--rows=" + out, "--quantize_rows=4: its rows were exported in 8 bits"});
   refused({"--rows=" + dir_ / "floats", "--quantize_rows=8"}, 2,
           {"--quantize_rows=8: its rows were exported as floats"});
-  const std::string good = TextOf(file);
+  const std::string good = FileText(file);
   std::string flipped = good;
   flipped[5000] ^= 1;
   std::ofstream(file) << flipped;

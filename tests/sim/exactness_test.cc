@@ -15,25 +15,9 @@ namespace {
 constexpr int kSteps = 6;
 
 // Multi-hot bags with repeated rows, one table smaller than the number of shards.
-DatasetOptions DataOptions() {
-  DatasetOptions data;
-  data.dense_features = 5;
-  data.table_rows = {300, 40, 3, 1000};
-  data.seed = 727;
-  data.mini_batch_size = 24;
-  data.num_batches = kSteps;
-  data.flags["num_indices_per_lookup"] = "6";
-  data.flags["round_targets"] = "true";
-  return data;
-}
+DatasetOptions DataOptions() { return SimData(5, {300, 40, 3, 1000}, 727, kSteps, 6); }
 
-ModelSpec Model() {
-  ModelSpec model;
-  model.bottom_mlp = {5, 16, 8};
-  model.top_mlp = {16, 1};
-  model.loss = "bce";
-  return model;
-}
+ModelSpec Model() { return SimModel({5, 16, 8}, {16, 1}); }
 
 std::vector<LogicalTable> LogicalTables(const std::string& optimizer,
                                         const std::string& initialiser) {

@@ -78,15 +78,7 @@ constexpr uint64_t kVariantSteps = 4;
 
 // 20 samples a step, bags of up to 4 ids; a table of 120 rows and a smaller one.
 inline DatasetOptions VariantData(const KindVariant& variant) {
-  DatasetOptions data;
-  data.dense_features = 3;
-  data.table_rows = {120, variant.second_rows};
-  data.seed = 99;
-  data.mini_batch_size = 20;
-  data.num_batches = kVariantSteps;
-  data.flags["num_indices_per_lookup"] = "4";
-  data.flags["round_targets"] = "true";
-  return data;
+  return SimData(3, {120, variant.second_rows}, 99, kVariantSteps, 4, 20);
 }
 
 // `customise` is called with each of the two tables.

@@ -14,24 +14,10 @@ namespace {
 constexpr int kPrecisionSteps = 6;
 
 DatasetOptions PrecisionDataOptions() {
-  DatasetOptions data;
-  data.dense_features = 4;
-  data.table_rows = {300, 40, 3, 200};
-  data.seed = 77;
-  data.mini_batch_size = 24;
-  data.num_batches = kPrecisionSteps;
-  data.flags["num_indices_per_lookup"] = "6";
-  data.flags["round_targets"] = "true";
-  return data;
+  return SimData(4, {300, 40, 3, 200}, 77, kPrecisionSteps, 6);
 }
 
-ModelSpec PrecisionModel() {
-  ModelSpec model;
-  model.bottom_mlp = {4, 7};
-  model.top_mlp = {8, 1};
-  model.loss = "bce";
-  return model;
-}
+ModelSpec PrecisionModel() { return SimModel({4, 7}, {8, 1}); }
 
 struct Case {
   std::string precision;

@@ -75,11 +75,6 @@ std::string FirstDifference(const std::string& a, const std::string& b) {
   return "one is the beginning of the other";
 }
 
-std::string ContentsOf(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(Replay, ASeedIsTheSameRunInEveryProcess) {
   if (const char* const path = std::getenv(kTraceFile)) {  // This is one of the processes.
     const auto scattered = ScatterHeap(std::strtoull(std::getenv(kScatter), nullptr, 10));
@@ -96,8 +91,8 @@ TEST(Replay, ASeedIsTheSameRunInEveryProcess) {
         RunCommand({.arguments = {"/proc/self/exe", "--gtest_filter=Replay.ASeedIsTheSame*"},
                     .environment = {{kTraceFile, path}, {kScatter, scatter}}});
     ASSERT_EQ(result.exit_code, 0) << result.Describe();
-    traces.push_back(ContentsOf(path));
-    addresses.push_back(ContentsOf(path + ".address"));
+    traces.push_back(FileText(path));
+    addresses.push_back(FileText(path + ".address"));
   }
   EXPECT_NE(addresses[0], addresses[1]);
   EXPECT_GT(std::ranges::count(traces[0], '\n'), 5000);

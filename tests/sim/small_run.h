@@ -13,13 +13,7 @@ inline constexpr uint64_t kSmallRunSteps = 6;
 
 inline SimTask SmallTask() {
   SimTask task;
-  task.data.dense_features = 5;
-  task.data.table_rows = {300, 40, 3, 1000};
-  task.data.seed = 727;
-  task.data.mini_batch_size = 24;
-  task.data.num_batches = kSmallRunSteps;
-  task.data.flags["num_indices_per_lookup"] = "6";
-  task.data.flags["round_targets"] = "true";
+  task.data = SimData(5, {300, 40, 3, 1000}, 727, kSmallRunSteps, 6);
   std::vector<LogicalTable> tables;
   for (const uint64_t rows : task.data.table_rows) {
     LogicalTable table;
@@ -30,9 +24,7 @@ inline SimTask SmallTask() {
     tables.push_back(table);
   }
   task.tables = EmbeddingTables::Make(tables).value();
-  task.model.bottom_mlp = {5, 16, 8};
-  task.model.top_mlp = {16, 1};
-  task.model.loss = "bce";
+  task.model = SimModel({5, 16, 8}, {16, 1});
   return task;
 }
 

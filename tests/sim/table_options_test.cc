@@ -13,24 +13,10 @@ constexpr int kTableOptionsSteps = 5;
 
 // Few rows, so that most are looked up more than once a step, by more than one worker.
 DatasetOptions TableOptionsDataOptions() {
-  DatasetOptions data;
-  data.dense_features = 4;
-  data.table_rows = {60, 7, 300};
-  data.seed = 31;
-  data.mini_batch_size = 24;
-  data.num_batches = kTableOptionsSteps;
-  data.flags["num_indices_per_lookup"] = "5";
-  data.flags["round_targets"] = "true";
-  return data;
+  return SimData(4, {60, 7, 300}, 31, kTableOptionsSteps, 5);
 }
 
-ModelSpec TableOptionsModel() {
-  ModelSpec model;
-  model.bottom_mlp = {4, 8};
-  model.top_mlp = {8, 1};
-  model.loss = "bce";
-  return model;
-}
+ModelSpec TableOptionsModel() { return SimModel({4, 8}, {8, 1}); }
 
 // The options under test, on tables 0 and 2; table 1 has none.
 struct Options {

@@ -11,17 +11,7 @@ namespace {
 
 constexpr int kWorkerRowsSteps = 5;
 
-DatasetOptions WorkerRowsDataOptions() {
-  DatasetOptions data;
-  data.dense_features = 4;
-  data.table_rows = {200, 50};
-  data.seed = 5;
-  data.mini_batch_size = 24;
-  data.num_batches = kWorkerRowsSteps;
-  data.flags["num_indices_per_lookup"] = "5";
-  data.flags["round_targets"] = "true";
-  return data;
-}
+DatasetOptions WorkerRowsDataOptions() { return SimData(4, {200, 50}, 5, kWorkerRowsSteps, 5); }
 
 struct WorkerRowsCase {
   std::string optimizer;

@@ -19,11 +19,6 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(5);
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::vector<std::string> SplitAtZeros(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream in(text);
@@ -58,7 +53,7 @@ std::vector<std::string> EnvironmentWith(std::map<std::string, std::string> chan
 
 // -1 where the process is gone.
 pid_t ParentOf(pid_t pid) {
-  const std::string stat = ReadAll("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = FileText("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = stat.rfind(')');  // The name may hold spaces and parentheses.
   if (name_end == std::string::npos) return -1;
   char state = 0;
@@ -70,7 +65,7 @@ pid_t ParentOf(pid_t pid) {
 int RankOf(pid_t pid) {
   static const std::string kRank = "OMPI_COMM_WORLD_RANK=";
   for (const std::string& entry :
-       SplitAtZeros(ReadAll("/proc/" + std::to_string(pid) + "/environ"))) {
+       SplitAtZeros(FileText("/proc/" + std::to_string(pid) + "/environ"))) {
     if (entry.starts_with(kRank)) return std::stoi(entry.substr(kRank.size()));
   }
   return -1;
@@ -151,7 +146,7 @@ std::vector<Process::Descendant> Process::Descendants() const {
         {.pid = pid,
          .parent = ParentOf(pid),
          .rank = RankOf(pid),
-         .arguments = SplitAtZeros(ReadAll("/proc/" + std::to_string(pid) + "/cmdline"))});
+         .arguments = SplitAtZeros(FileText("/proc/" + std::to_string(pid) + "/cmdline"))});
   }
   return descendants;
 }
@@ -174,13 +169,13 @@ void Process::KillAll() {
   has_ended_ = true;
 }
 
-std::string Process::Output() const { return ReadAll(output_ / "out"); }
+std::string Process::Output() const { return FileText(output_ / "out"); }
 
 bool Process::WaitForOutput(const std::string& text, size_t times) {
   for (;;) {
     const bool is_last_look = Reap() || IsOverdue();
     for (const char* stream : {"out", "err"}) {
-      const std::string output = ReadAll(output_ / stream);
+      const std::string output = FileText(output_ / stream);
       size_t found = 0;
       for (size_t at = 0; (at = output.find(text, at)) != std::string::npos; ++at) ++found;
       if (found >= times) return true;
@@ -202,8 +197,8 @@ ProcessResult Process::Wait() {
   }
   if (WIFEXITED(wait_status_)) result.exit_code = WEXITSTATUS(wait_status_);
   if (WIFSIGNALED(wait_status_)) result.signal = WTERMSIG(wait_status_);
-  result.out = ReadAll(output_ / "out");
-  result.err = ReadAll(output_ / "err");
+  result.out = FileText(output_ / "out");
+  result.err = FileText(output_ / "err");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   return result;
 }
@@ -270,7 +265,7 @@ TrainResult Train(TrainRun run) {
       result.printed_losses.push_back(std::stod(line.substr(loss + kLoss.size())));
     }
   }
-  const std::string text = ReadAll(report_path);
+  const std::string text = FileText(report_path);
   if (text.empty()) return result;
   result.report = nlohmann::json::parse(text);
   const uint64_t first_step = result.report.at("totals").at("first_step");

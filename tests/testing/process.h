@@ -93,6 +93,22 @@ inline Flags operator+(Flags left, const Flags& right) {
   return left;
 }
 
+// Of a model with four small tables that each step touches more than once: adagrad, 40 samples a
+// step.
+inline Flags SmallModelFlags(const Flags& more = {}) {
+  return Flags{"--arch_embedding_size=500-40-3-800",
+               "--arch_sparse_feature_size=8",
+               "--arch_mlp_bot=5-16-8",
+               "--arch_mlp_top=16-1",
+               "--loss_function=bce",
+               "--round_targets",
+               "--num_indices_per_lookup=8",
+               "--mini_batch_size=40",
+               "--optimizer=adagrad",
+               "--learning_rate=0.05"} +
+         more;
+}
+
 struct TrainRun {
   uint32_t ranks = 0;              // under mpirun; 0: without it
   std::vector<std::string> flags;  // after `rowhouse train`

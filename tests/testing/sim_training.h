@@ -17,6 +17,28 @@ struct SimTask {
   std::string source = "random";
 };
 
+// Multi-hot bags of up to `ids` ids, some of them repeated, and labels of 0 or 1.
+inline DatasetOptions SimData(uint32_t dense, std::vector<uint64_t> rows, uint64_t seed,
+                              uint64_t steps, int ids, uint64_t samples = 24) {
+  DatasetOptions data;
+  data.dense_features = dense;
+  data.table_rows = std::move(rows);
+  data.seed = seed;
+  data.mini_batch_size = samples;
+  data.num_batches = steps;
+  data.flags["num_indices_per_lookup"] = std::to_string(ids);
+  data.flags["round_targets"] = "true";
+  return data;
+}
+
+inline ModelSpec SimModel(std::vector<uint32_t> bottom_mlp, std::vector<uint32_t> top_mlp) {
+  ModelSpec model;
+  model.bottom_mlp = std::move(bottom_mlp);
+  model.top_mlp = std::move(top_mlp);
+  model.loss = "bce";
+  return model;
+}
+
 struct SimOutcome {
   std::vector<double> losses;  // of each step, over all workers
   std::string digest;          // of all rows

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 namespace rowhouse {
 
@@ -14,6 +15,11 @@ TempDir::TempDir(const std::filesystem::path& parent) {
 TempDir::~TempDir() {
   std::error_code ignored;  // A test that made its directory unwritable has failed already.
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::string FileText(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 nlohmann::json LoadVectors(const std::string& name) {

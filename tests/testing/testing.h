@@ -37,6 +37,9 @@ class TempDir {
   std::string path_;
 };
 
+// The bytes of a file; "" if it cannot be read.
+std::string FileText(const std::filesystem::path& path);
+
 // tests/vectors/<name>, parsed. Fails the test program if it is missing.
 nlohmann::json LoadVectors(const std::string& name);
 

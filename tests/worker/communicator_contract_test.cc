@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tests/testing/thread_communicator.h"
-#include "worker/mpi/solo_communicator.h"
+#include "worker/mpi/communicator.h"
 
 namespace rowhouse {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "common/clock.h"
 #include "common/frame.h"
-#include "common/inquiry/waits.h"
+#include "common/inquiry/inquiry.h"
 #include "common/status.h"
 #include "common/types.h"
 #include "common/wire/message.h"

@@ -21,7 +21,7 @@
 
 #include "common/clock.h"
 #include "common/frame.h"
-#include "common/inquiry/waits.h"
+#include "common/inquiry/inquiry.h"
 #include "common/phase_log.h"
 #include "common/status.h"
 #include "common/transport/transport.h"

@@ -43,7 +43,7 @@ struct DatasetOptions {
   std::string file;
   std::string test_file;            // test samples come from these files, none from `file`
   std::string test_split = "tail";  // tail | random | dlrm; see worker/data/blocks/sample_order.h
-  std::string split_index;          // in place of test_split: worker/data/blocks/split_index.h
+  std::string split_index;          // in place of test_split: worker/data/blocks/sample_order.h
   uint64_t max_bad_lines = 0;       // of text: left out; one more is an error
   Schema schema;                    // of text; format "": the source has one of its own
   // Of a model that is gone on from or scores; null: it is made from the data.

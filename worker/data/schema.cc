@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "common/nearest_name.h"
 #include "worker/data/buckets.h"

@@ -1,7 +1,5 @@
 #include "worker/dense/dropout.h"
 
-#include <cmath>
-
 #include "common/kernels/target_clones.h"
 #include "common/random.h"
 

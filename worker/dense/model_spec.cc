@@ -45,6 +45,32 @@ Status CheckDropout(const char* name, double share, const std::vector<uint32_t>&
       name, share, name);
 }
 
+Status CheckLoss(const ModelSpec& spec) {
+  RETURN_IF_ERROR(Losses().Validate(spec.loss).Annotate("loss_function"));
+  RETURN_IF_ERROR(CheckDeclared(fmt::format("loss_function {}", spec.loss),
+                                Losses().OptionsOf(spec.loss), spec.loss_own));
+  if (spec.loss_weights.size() != 2) {
+    return UsageError("loss_weights has {} values; wbce takes two, for class 0 and class 1",
+                      spec.loss_weights.size());
+  }
+  for (const double weight : spec.loss_weights) {
+    if (!(weight >= 0.0) || std::isinf(weight)) {
+      return UsageError("loss_weights: {} must be a finite number of 0 or more", weight);
+    }
+  }
+  if (!(spec.loss_threshold >= 0.0 && spec.loss_threshold <= 1.0)) {
+    return UsageError("loss_threshold={} must lie in [0, 1]; 0 switches it off",
+                      spec.loss_threshold);
+  }
+  if (spec.loss_threshold > 0.5 && spec.loss_threshold < 1.0) {
+    return UsageError(
+        "loss_threshold={} would clamp every probability to one value: [t, 1 - t] is empty above "
+        "0.5",
+        spec.loss_threshold);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 RowPrecision ModelSpec::row_precision() const {
@@ -99,27 +125,7 @@ Status ModelSpec::Validate() const {
                       interaction);
   }
   RETURN_IF_ERROR(CheckVectors(*this));
-  RETURN_IF_ERROR(Losses().Validate(loss).Annotate("loss_function"));
-  RETURN_IF_ERROR(
-      CheckDeclared(fmt::format("loss_function {}", loss), Losses().OptionsOf(loss), loss_own));
-  if (loss_weights.size() != 2) {
-    return UsageError("loss_weights has {} values; wbce takes two, for class 0 and class 1",
-                      loss_weights.size());
-  }
-  for (const double weight : loss_weights) {
-    if (!(weight >= 0.0) || std::isinf(weight)) {
-      return UsageError("loss_weights: {} must be a finite number of 0 or more", weight);
-    }
-  }
-  if (!(loss_threshold >= 0.0 && loss_threshold <= 1.0)) {
-    return UsageError("loss_threshold={} must lie in [0, 1]; 0 switches it off", loss_threshold);
-  }
-  if (loss_threshold > 0.5 && loss_threshold < 1.0) {
-    return UsageError(
-        "loss_threshold={} would clamp every probability to one value: [t, 1 - t] is empty above "
-        "0.5",
-        loss_threshold);
-  }
+  RETURN_IF_ERROR(CheckLoss(*this));
   if (batch_norm && bottom_mlp.size() == 2 && top_mlp.size() == 1) {
     return UsageError(
         "batch_norm normalises hidden layers, and the MLPs have none, only their last layers: "

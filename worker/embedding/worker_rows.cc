@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
-#include "common/kernels/row_updates.h"
 #include "sharding/rows/initialiser.h"
 #include "sharding/rows/record_update.h"
 #include "sharding/rows/record_weights.h"

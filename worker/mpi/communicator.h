@@ -56,4 +56,7 @@ class Communicator {
   Patience patience_;
 };
 
+// The communicator of a run of one worker: a sum over one rank is the rank's own value.
+std::unique_ptr<Communicator> MakeSoloCommunicator();
+
 }  // namespace rowhouse

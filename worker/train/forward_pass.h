@@ -21,7 +21,6 @@
 #include "worker/embedding/embedding.h"
 #include "worker/embedding/row_batch.h"
 #include "worker/embedding/slices.h"
-#include "worker/train/step_clock.h"
 
 namespace rowhouse {
 

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/phase_log.h"
+#include "common/serialized.h"
 #include "common/status.h"
 #include "common/step_phases.h"
 #include "common/wire/message_log.h"
@@ -50,11 +50,7 @@ Result<StepsOfAll> GatherSteps(const WorkerSteps& mine,
 struct AllreduceTimes {
   uint64_t step = 0;
   TimeNs begin = 0, end = 0;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(step, begin, end);
-  }
+  SERIALIZED(step, begin, end);
 };
 
 // What a worker of a profiled run keeps of its steps besides the spans of its phases, so that

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "worker/embedding/slices.h"
 #include "worker/mpi/agreement.h"

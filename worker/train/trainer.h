@@ -12,10 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "common/clock.h"
 #include "common/status.h"

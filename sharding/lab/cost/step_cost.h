@@ -4,8 +4,6 @@
 // Threads: pure functions.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 

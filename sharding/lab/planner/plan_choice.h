@@ -5,7 +5,6 @@
 // Threads: one.
 #pragma once
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>

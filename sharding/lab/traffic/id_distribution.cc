@@ -1,7 +1,6 @@
 #include "sharding/lab/traffic/id_distribution.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>

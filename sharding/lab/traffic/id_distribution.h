@@ -6,7 +6,6 @@
 // Threads: const functions may be shared.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>

@@ -8,7 +8,6 @@
 //   size_lookup_greedy  that times the decimal logarithm of its rows (DreamShard's alone)
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <tuple>
 #include <utility>

@@ -2,12 +2,11 @@
 //
 // Epsilon is added after the root and the quotient is made first, both as torch does; its own is
 // 1e-10. learning_rate_decay divides the rate by 1 + step * decay: the step of the run, also for
-// rows seldom touched. weight_decay is L2 (sharding/rows/decayed_gradient.h), inside the square
+// rows seldom touched. weight_decay is L2 (DecayedGradient), inside the square
 // too.
 #include <algorithm>
 
 #include "common/kernels/row_updates.h"
-#include "sharding/rows/decayed_gradient.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {

@@ -9,10 +9,9 @@
 // Adam would go on moving it by what is left of m. In lazy_adam so do m and v. In adam these are
 // those of dense Adam, for which a step that does not touch the row has gradient zero: at the next
 // touch they are first multiplied by beta1^k and beta2^k for the k steps missed. State: m, then v.
-// Epsilon's own value is 1e-8. weight_decay is L2 (sharding/rows/decayed_gradient.h), in steps that
+// Epsilon's own value is 1e-8. weight_decay is L2 (DecayedGradient), in steps that
 // touch the row; torch's SparseAdam has none.
 #include "sharding/rows/adam_factors.h"
-#include "sharding/rows/decayed_gradient.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {

@@ -2,9 +2,8 @@
 //
 // Lazy: the velocity is stored with the row and changes only in steps that touch the row. It does
 // not fade meanwhile, and the row does not coast on it.
-// weight_decay is L2 (sharding/rows/decayed_gradient.h) and so part of the velocity, as in torch.
+// weight_decay is L2 (DecayedGradient) and so part of the velocity, as in torch.
 #include "common/kernels/row_updates.h"
-#include "sharding/rows/decayed_gradient.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {

@@ -10,7 +10,6 @@
 
 #include "common/kernels/reductions.h"
 #include "common/kernels/row_updates.h"
-#include "sharding/rows/decayed_gradient.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {

@@ -1,8 +1,7 @@
 // Stochastic gradient descent:  w -= learning_rate * g.
 //
-// weight_decay is L2 (sharding/rows/decayed_gradient.h).
+// weight_decay is L2 (DecayedGradient).
 #include "common/kernels/row_updates.h"
-#include "sharding/rows/decayed_gradient.h"
 #include "sharding/rows/optimizer.h"
 
 namespace rowhouse {

@@ -3,7 +3,7 @@
 
 #include "common/random.h"
 #include "common/scatter.h"
-#include "launch/bench/cache_hit_ratio.h"
+#include "launch/bench_tier/cache_hit_ratio.h"
 #include "sharding/lab/traffic/id_distribution.h"
 #include "worker/data/zipf.h"
 

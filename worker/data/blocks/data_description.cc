@@ -3,9 +3,6 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
-#include <limits>
-#include <set>
-
 #include "common/json_text.h"
 #include "worker/data/blocks/block.h"
 

@@ -9,7 +9,7 @@
 //           n modulo 7 get one sample more; where lines of it were dropped, they count, too, and
 //           the layout has the days as files); of the last day the first half, rounded up, tests,
 //           and the rest, which DLRM validates on, is not used; the days before it train
-// or as a file says of each sample (worker/data/blocks/split_index.h).
+// or as a file says of each sample (a split index).
 // Of the samples that a split trains on, the last round-half-even(n * valid_fraction) in the order
 // of the data are for validation instead. Train samples come, by name,
 //   none    as they lie
@@ -34,9 +34,24 @@
 
 #include "common/status.h"
 #include "worker/data/blocks/data_directory.h"
-#include "worker/data/blocks/split_index.h"
 
 namespace rowhouse {
+
+// A split index: a text file that says of each sample, in the order of the data, which part it is
+// of. A line is
+//   PART         of one sample
+//   PART COUNT   of so many samples, one after the other
+// with PART train, valid, test or none (left out). The file may be compressed by gzip or zstd.
+enum class SamplePart : uint8_t { kTrain, kValid, kTest, kNone };
+
+struct SplitIndex {
+  std::vector<SamplePart> parts;  // of each sample
+  std::string digest;             // XXH3-64, as hex, of the file's (uncompressed) bytes
+};
+
+// kUsage, naming the line, for any other line, and unless there are as many parts as `samples`; as
+// ByteStream for files that cannot be read.
+Result<SplitIndex> ReadSplitIndex(const std::string& path, uint64_t samples);
 
 // The sizes of the days of one file of n samples.
 std::vector<uint64_t> DaySizes(uint64_t n);

@@ -15,7 +15,6 @@
 // A slice costs a walk over its whole batch, with draws of other samples skipped; batches read in
 // order cost nothing more, a batch further down a walk from the last one or from the seed.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "common/numpy_random.h"

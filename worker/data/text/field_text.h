@@ -3,7 +3,6 @@
 // Threads: functions; any thread.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "worker/dense/interaction.h"
-#include "worker/dense/stacked_vectors.h"
 
 namespace rowhouse {
 namespace {

@@ -18,7 +18,6 @@
 #include "common/kernels/target_clones.h"
 #include "worker/dense/interaction.h"
 #include "worker/dense/linear_layer.h"
-#include "worker/dense/stacked_vectors.h"
 
 namespace rowhouse {
 namespace {

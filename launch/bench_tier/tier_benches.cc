@@ -20,11 +20,11 @@
 
 #include "common/median.h"
 #include "common/scatter.h"
-#include "launch/bench/bare_rocksdb.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
-#include "launch/bench/tier_rows.h"
+#include "launch/bench_tier/bare_rocksdb.h"
+#include "launch/bench_tier/tier_rows.h"
 
 namespace rowhouse {
 namespace {

@@ -9,11 +9,10 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 #include "launch/bench/bench.h"
-#include "launch/bench/cache_hit_ratio.h"
+#include "launch/bench_tier/cache_hit_ratio.h"
 #include "ps/cache/cache_policy.h"
 
 namespace rowhouse {

@@ -1,4 +1,4 @@
-#include "launch/bench/tier_rows.h"
+#include "launch/bench_tier/tier_rows.h"
 
 #include <algorithm>
 #include <cstring>

@@ -21,13 +21,13 @@
 #include <functional>
 
 #include "common/scatter.h"
-#include "launch/bench/bare_rocksdb.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/one_shard.h"
 #include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
-#include "launch/bench/tier_rows.h"
+#include "launch/bench_tier/bare_rocksdb.h"
+#include "launch/bench_tier/tier_rows.h"
 #include "launch/model/temporary_rows.h"
 #include "ps/shard/process_memory.h"
 #include "ps/store/store_environment.h"

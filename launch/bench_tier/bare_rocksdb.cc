@@ -1,4 +1,4 @@
-#include "launch/bench/bare_rocksdb.h"
+#include "launch/bench_tier/bare_rocksdb.h"
 
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>

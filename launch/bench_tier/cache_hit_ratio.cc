@@ -1,4 +1,4 @@
-#include "launch/bench/cache_hit_ratio.h"
+#include "launch/bench_tier/cache_hit_ratio.h"
 
 #include <glog/logging.h>
 

@@ -1,4 +1,4 @@
-#include "launch/run/progress.h"
+#include "launch/report/progress.h"
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-#include "worker/mpi/solo_communicator.h"
+#include "worker/mpi/communicator.h"
 
 namespace rowhouse {
 namespace {
