@@ -1,6 +1,5 @@
 // The MPI communicator on real ranks: the contract, and what the ranks that came say of one that
-// did not. Every rank runs every test; ctest starts it with 1, 2 and 3 ranks. What takes deadlines
-// is tried with three, where some wait for one and wait apart.
+// did not. Every rank runs every test; ctest starts it with 1, 2 and 3 ranks.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -57,7 +56,7 @@ TEST(MpiCommunicator, WaitsForOneThatIsSlowWithinTheDeadline) {
 // Leaves every rank, late or not, at the same point: the communicator of the next test is made by
 // all together.
 TEST(MpiCommunicator, NamesTheRankThatDoesNotComeInTime) {
-  if (Ranks() != 3) GTEST_SKIP() << "of three ranks";
+  if (Ranks() < 2) GTEST_SKIP() << "nobody to wait for";
   const auto communicator = Make(kDeadlineMs, kRollCallMs);
   const uint32_t rank = Raw(communicator->rank()), absent = communicator->size() - 1;
   std::vector<float> values(1000, 1.0f);
@@ -67,7 +66,7 @@ TEST(MpiCommunicator, NamesTheRankThatDoesNotComeInTime) {
   }
   // Deadlines lie apart; the first to give up takes the others with it.
   constexpr int64_t kLaterMs = 1700;  // waits for longer than a third of its deadline
-  if (rank == 1) std::this_thread::sleep_for(milliseconds(kLaterMs));
+  if (rank == 1 && rank != absent) std::this_thread::sleep_for(milliseconds(kLaterMs));
 
   const auto start = steady_clock::now();
   const Status status = communicator->SumInRankOrder(values, "step 12, dense gradients");
@@ -94,7 +93,7 @@ TEST(MpiCommunicator, NamesTheRankThatDoesNotComeInTime) {
 }
 
 TEST(MpiCommunicator, NamesTheRankThatComesDuringTheRollCall) {
-  if (Ranks() != 3) GTEST_SKIP() << "of three ranks";
+  if (Ranks() < 2) GTEST_SKIP() << "nobody to wait for";
   const auto communicator = Make(kDeadlineMs, 9000);
   const uint32_t rank = Raw(communicator->rank()), late = 0;
   if (rank == late) std::this_thread::sleep_for(milliseconds(kDeadlineMs + 1500));
@@ -109,7 +108,6 @@ TEST(MpiCommunicator, NamesTheRankThatComesDuringTheRollCall) {
 
 // The late rank comes after several deadlines of the others, which lie apart.
 TEST(MpiCommunicator, WaitsOnAsLongAsItsPatienceSays) {
-  if (Ranks() != 3) GTEST_SKIP() << "of three ranks";
   const auto communicator = Make(200, 1000);
   const uint32_t rank = Raw(communicator->rank());
   int asked = 0;
