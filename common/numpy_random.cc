@@ -71,6 +71,10 @@ double NumpyRandom::Normal(double mean, double standard_deviation) {
   return mean + standard_deviation * (factor * y);
 }
 
+double NumpyRandom::Pareto(double shape) {
+  return std::exp(-std::log(1.0 - NextDouble()) / shape) - 1.0;
+}
+
 uint64_t NumpyRandom::Below(uint64_t limit) {
   CHECK_GE(limit, 1u);
   const uint64_t max = limit - 1;

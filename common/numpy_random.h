@@ -24,6 +24,8 @@ class NumpyRandom {
   // Returns the second of a pair first and keeps the other for the next call, even across other
   // draws, as numpy does.
   double Normal(double mean, double standard_deviation);
+  // The numbers 0 to infinity of numpy's pareto, which is Lomax's: (1 - u)^(-1/shape) - 1.
+  double Pareto(double shape);
   // numpy's randint(0, limit): masked rejection of words, of pairs of words above 2^32. A limit
   // of 1 draws nothing. Requires limit >= 1.
   uint64_t Below(uint64_t limit);

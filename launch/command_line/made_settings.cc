@@ -220,6 +220,11 @@ Result<Settings> MakeSettings(const CommandLine& command_line) {
     if (field == nullptr) continue;
     RETURN_IF_ERROR(field->set(flag.value, settings).Annotate(flag.Describe()));
   }
+  // Files are named behind the command, which takes what options of such data it needs.
+  if (command_line.verb == "data" && command_line.arguments.size() > 1 &&
+      settings.data_generation.empty()) {
+    settings.data_generation = Settings::kOfFile;
+  }
   RETURN_IF_ERROR(CheckProcessedFile(command_line, settings));
   RETURN_IF_ERROR(CountTableRows(command_line.Value(kPrintConfigFlag) == "true", &settings));
   // A plan made from a measured run is not the one that run had.

@@ -24,6 +24,7 @@
 #include "launch/model/model_settings.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/convert/prepared_text.h"
+#include "worker/data/mapping/multi_hot.h"
 
 namespace rowhouse {
 namespace {
@@ -207,10 +208,18 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
   DeclarationOfDataset(source).adjust(&options);
   ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, out));
 
+  const Schema& schema = conversion.options.preprocessing == nullptr
+                             ? conversion.format->schema()
+                             : conversion.options.preprocessing->schema();
   HandleStopSignals();
   const std::string json = command_line.Value(kJsonFlag);
   ConversionLine line(IsWatchedOnTerminal());
   if (json != kJsonToStdout) {
+    if (const uint64_t bytes = MultiHotBytes(schema); bytes > 0) {
+      fmt::print("multi-hot bags need {} of memory while text is converted\n",
+                 BytesText(Count(bytes)));
+      std::fflush(stdout);
+    }
     conversion.options.hooks.progress = [&](const ConversionProgress& done) { line.Show(done); };
   }
   conversion.options.hooks.stop = &StopRequested();

@@ -66,6 +66,10 @@ Figures InfoFigures(const DataDirectory& data, const Preprocessing* preprocessin
   }
   say(data.preprocessing_digest().empty() ? "no preprocessing: the ids were made elsewhere"
                                           : "preprocessing " + data.preprocessing_digest());
+  const MultiHot bags = preprocessing == nullptr ? MultiHot() : preprocessing->schema().multi_hot;
+  if (bags.is_on()) {
+    say(fmt::format("multi-hot bags of {} ids, {}", fmt::join(bags.sizes, ","), bags.distribution));
+  }
   say(fmt::format("{} dense columns: {}", dense.size(), fmt::join(dense, ", ")));
   if (data.columns().has_weights) say("each sample has a weight");
   figures.json = {{"path", data.path()},     {"version", kDataVersion}, {"samples", data.samples()},
@@ -74,6 +78,9 @@ Figures InfoFigures(const DataDirectory& data, const Preprocessing* preprocessin
   figures.json["has_weights"] = data.columns().has_weights;
   figures.json["content_digest"] = data.content_digest();
   figures.json["preprocessing_digest"] = data.preprocessing_digest();
+  if (bags.is_on()) {
+    figures.json["multi_hot"] = {{"sizes", bags.sizes}, {"distribution", bags.distribution}};
+  }
   figures.json["origins"] = std::move(origins);
   return figures;
 }

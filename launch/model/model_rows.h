@@ -109,7 +109,4 @@ class ModelRows final : public RowSource {
   std::unique_ptr<SavedWeights> weights_ PT_GUARDED_BY(mutex_);  // null: all tables are mapped
 };
 
-// Bytes of this host's memory, or of the limit of this process's cgroup where that is less.
-uint64_t MemoryOfHost();
-
 }  // namespace rowhouse

@@ -59,7 +59,7 @@ Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const DatasetState&
 }
 
 bool IsWithoutMemory(const Schema& schema) {
-  return schema.greatest_movie == 0 &&
+  return schema.greatest_movie == 0 && !schema.multi_hot.is_on() &&
          std::ranges::none_of(
              schema.categorical,
              [](const auto& column) { return column.ids == "dictionary" || column.is_bucket(); }) &&

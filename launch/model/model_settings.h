@@ -32,7 +32,8 @@ Result<std::shared_ptr<const Preprocessing>> OpenPreprocessing(const std::string
 // Those of a dataset's or a model's files that are a preprocessing. Null if there are none.
 Result<std::shared_ptr<const Preprocessing>> PreprocessingOf(const DatasetState& state);
 
-// Whether a preprocessing of this schema maps by it alone, with nothing counted in data.
+// Whether a preprocessing of this schema maps by it alone, with nothing counted in data, and into
+// one-hot bags.
 bool IsWithoutMemory(const Schema& schema);
 
 // Their names are of use only in a directory of their own: they are "".

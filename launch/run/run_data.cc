@@ -339,8 +339,9 @@ Status CheckMapping(const Settings& settings, const Preprocessing* model, Datase
     if (of_data == nullptr || IsWithoutMemory(of_data->schema())) return OkStatus();
     return UsageError(
         "--load: the model in {} was saved without a preprocessing, and --data={} have "
-        "dictionaries "
-        "or standardised columns of their own: their ids are not the model's; train anew",
+        "dictionaries, "
+        "multi-hot bags or standardised columns of their own: their ids are not the model's; train "
+        "anew",
         model_dir, settings.data.file);
   }
   if (of_data != nullptr && of_data->digest() == model->digest()) return OkStatus();

@@ -146,8 +146,9 @@ Status CheckMapping(const Settings& settings, const Preprocessing* of_data) {
   if (of_model == nullptr) {
     if (of_data == nullptr || IsWithoutMemory(of_data->schema())) return OkStatus();
     return UsageError(
-        "the model in {} was saved without a preprocessing, and the data have dictionaries or "
-        "standardised columns of their own: their ids and scales are not the model's; give a data "
+        "the model in {} was saved without a preprocessing, and the data have dictionaries, "
+        "multi-hot bags or standardised columns of their own: their ids and scales are not the "
+        "model's; give a data "
         "directory with ids and numbers made as those it was trained on were, or train anew from "
         "text",
         model_dir);

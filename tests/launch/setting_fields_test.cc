@@ -40,6 +40,8 @@ const std::map<std::string, std::string> kOthers = {
     {"test_fraction", "0.1"},
     {"test_split", "random"},
     {"data_sub_sample_rate", "0.5"},
+    {"multi_hot_sizes", "3,2"},
+    {"multi_hot_distribution_type", "pareto"},
     {"test_data", "dir/test.tsv"},
     {"split_index", "dir/parts.txt"},
     {"data_cache", "some/cache"},

@@ -176,6 +176,11 @@ Status CheckSameColumns(const Schema& text, const Schema& given) {
     for (const auto& column : columns) all.push_back(column.name);
     return all;
   };
+  if (text.multi_hot.is_on() && text.multi_hot != given.multi_hot) {
+    return UsageError(
+        "multi_hot_sizes and multi_hot_distribution_type are not those that the model's "
+        "preprocessing has, by which its data are mapped; leave both out, or train another model");
+  }
   if (names(text.dense) == names(given.dense) &&
       names(text.categorical) == names(given.categorical)) {
     return OkStatus();

@@ -80,6 +80,15 @@ struct LabelRule {
   bool operator==(const LabelRule&) const = default;
 };
 
+// Synthetic bags of one-hot columns (worker/data/mapping/multi_hot.h).
+struct MultiHot {
+  std::vector<uint64_t> sizes = {};  // ids of a bag, of each column that is not derived; empty: off
+  std::string distribution = {};     // of the ids that are made up: uniform | pareto
+
+  bool is_on() const { return !sizes.empty(); }
+  bool operator==(const MultiHot&) const = default;
+};
+
 // In Schema::ignored: all columns that nothing else names.
 inline constexpr char kAllOthers[] = "*";
 
@@ -100,6 +109,7 @@ struct Schema {
   // Of format `movielens`, in the preprocessing of a model: the greatest id of a movie in the data
   // that it was made from, which decides the ids of user_item. 0: the data say it.
   uint64_t greatest_movie = 0;
+  MultiHot multi_hot;  // of Criteo's formats
 
   // Whether it names columns of the text.
   bool has_columns() const {

@@ -10,6 +10,7 @@
 #include "common/mutex.h"
 #include "common/thread_name.h"
 #include "worker/data/blocks/sample_order.h"
+#include "worker/data/mapping/multi_hot.h"
 #include "worker/data/mapping/preprocessing.h"
 #include "worker/data/mapping/schema_json.h"
 
@@ -288,6 +289,8 @@ Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataC
 Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& options) {
   ASSIGN_OR_RETURN(SharedDirectory data, DataDirectory::Open(path));
   ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), options));
+  Schema given = options.schema;
+  ASSIGN_OR_RETURN(given.multi_hot, MultiHotIn(options.own));
   // A damaged dictionary is to be found before hours of training, not when the model is saved.
   if (!data->preprocessing_digest().empty() && !Preprocessing::IsIn(path)) {
     return UsageError(
@@ -303,13 +306,19 @@ Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& opt
           "{}); convert the text again",
           path, preprocessing->digest(), data->preprocessing_digest());
     }
-    const Status same = CheckMappedAs(preprocessing->schema(), options.schema);
+    const Status same = CheckMappedAs(preprocessing->schema(), given);
     if (!same.ok()) {
       return UsageError(
           "\"{}\" was made with another schema than the config's: {}. Give the config that it was "
           "made with, or convert the text with this one (rowhouse data convert)",
           path, same.message());
     }
+  } else if (given.multi_hot.is_on()) {
+    return UsageError(
+        "\"{}\" was not made by rowhouse data convert: nobody can say whether its bags are those "
+        "of "
+        "multi_hot_sizes; leave it out, and the bags are taken as they are",
+        path);
   }
   return FittedData(std::move(data), std::move(columns));
 }

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <numeric>
 
 #include "common/durable_file.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/convert/conversion_state.h"
 #include "worker/data/convert/passes.h"
+#include "worker/data/mapping/multi_hot.h"
 #include "worker/data/mapping/schema_json.h"
 
 namespace rowhouse {
@@ -20,12 +22,15 @@ using nlohmann::ordered_json;
 using SteadyClock = std::chrono::steady_clock;
 
 // Threads that work on the text. Each has a chunk, its samples as they are and as they are mapped,
-// and up to three encoded pieces: about six times the text.
-uint32_t ThreadsFor(const ConversionOptions& options) {
+// and up to three encoded pieces: about six times the text. An id that multi-hot bags add to a
+// sample of 160 bytes or more is 20 bytes of these.
+uint32_t ThreadsFor(const Schema& schema, const ConversionOptions& options) {
   cpu_set_t cores;
   const int allowed = ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
   const uint64_t wanted = options.threads > 0 ? options.threads : static_cast<uint64_t>(allowed);
-  const uint64_t most = options.memory_bytes / 2 / (6 * options.chunk_bytes);
+  const std::vector<uint64_t>& sizes = schema.multi_hot.sizes;
+  const uint64_t times = 6 + std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}) / 8;
+  const uint64_t most = options.memory_bytes / 2 / (times * options.chunk_bytes);
   return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(1, most)));
 }
 
@@ -68,6 +73,9 @@ Status CheckOptions(const TextFormat& format, const ConversionOptions& options) 
   if (fs::exists(fs::symlink_status(options.out)) && !IsRenamedOnly(options.out)) {
     return UsageError("\"{}\" exists already: remove it, or choose another name", options.out);
   }
+  const Schema& mapped =
+      options.preprocessing != nullptr ? options.preprocessing->schema() : format.schema();
+  RETURN_IF_ERROR(CheckMultiHotMemory(mapped));
   if (options.preprocessing != nullptr) {
     return CheckSameColumns(format.schema(), options.preprocessing->schema());
   }
@@ -121,7 +129,9 @@ Result<ConversionSummary> Convert(const TextFormat& format, const ConversionOpti
   }
 
   ConversionSummary summary;
-  const uint32_t threads = ThreadsFor(options);
+  const Schema& mapped =
+      options.preprocessing != nullptr ? options.preprocessing->schema() : format.schema();
+  const uint32_t threads = ThreadsFor(mapped, options);
   const auto begin = SteadyClock::now();
   std::vector<std::string> counted;
   ASSIGN_OR_RETURN(const auto preprocessing,

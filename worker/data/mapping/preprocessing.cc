@@ -13,11 +13,13 @@
 
 #include "common/durable_file.h"
 #include "common/json_text.h"
+#include "common/mutex.h"
 #include "common/nearest_name.h"
 #include "common/new_file.h"
 #include "common/random.h"
 #include "common/read_value.h"
 #include "worker/data/buckets.h"
+#include "worker/data/mapping/multi_hot.h"
 #include "worker/data/mapping/schema_json.h"
 #include "worker/data/mapping/token_key.h"
 #include "worker/data/mapping/vocabulary.h"
@@ -28,8 +30,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// 2: with buckets and crosses.
-constexpr uint64_t kFormatVersion = 2;
+// 2: with buckets and crosses; 3: with multi-hot bags.
+constexpr uint64_t kFormatVersion = 3;
 constexpr char kJsonName[] = "preprocessing.json";
 constexpr char kJsonKind[] = "preprocessing";
 
@@ -286,6 +288,7 @@ class PreprocessingOfFiles final : public Preprocessing {
                         raw.dense_features, raw.features.size(), dense_.size(),
                         categorical_.size());
     }
+    ASSIGN_OR_RETURN(const MultiHotTables* const multi_hot, TablesOfMultiHot());
     // A model has one dense input at least.
     batch->Clear(std::max<size_t>(1, dense_.size()), categorical_.size());
     batch->samples = raw.samples;
@@ -302,6 +305,7 @@ class PreprocessingOfFiles final : public Preprocessing {
       if (vocabularies_[column] != nullptr) {
         RETURN_IF_ERROR(vocabularies_[column]->CheckWhole());
       }
+      if (multi_hot != nullptr) multi_hot->Expand(column, &batch->features[column]);
     }
     return OkStatus();
   }
@@ -335,6 +339,17 @@ class PreprocessingOfFiles final : public Preprocessing {
   }
 
  private:
+  // Null: it is off. They are made when they are first needed, as they may be large; other threads
+  // wait meanwhile.
+  Result<const MultiHotTables*> TablesOfMultiHot() const {
+    MutexLock lock(mutex_);
+    if (schema_.multi_hot.is_on() && multi_hot_ == nullptr) {
+      RETURN_IF_ERROR(CheckMultiHotMemory(schema_));
+      multi_hot_ = std::make_unique<const MultiHotTables>(schema_);
+    }
+    return multi_hot_.get();
+  }
+
   static Result<std::string> PathOf(const std::vector<PreprocessingFile>& files,
                                     const std::string& kind) {
     for (const PreprocessingFile& file : files) {
@@ -370,6 +385,15 @@ class PreprocessingOfFiles final : public Preprocessing {
     }
     for (size_t column = 0; column < schema_.categorical.size(); ++column) {
       RETURN_IF_ERROR(ReadCategorical(column, object["categorical"][column], files));
+    }
+    RETURN_IF_ERROR(CheckMultiHot(schema_));
+    for (size_t column = 0; column < categorical_.size() && schema_.multi_hot.is_on(); ++column) {
+      const CategoricalColumn& described = schema_.categorical[column];
+      if (id_bound(column) <= described.rows) continue;
+      return UsageError(
+          "column {}: its dictionary needs {} rows and its table has {}: multi_hot_sizes makes ids "
+          "up for rows, so give the table as many",
+          described.name, id_bound(column), described.rows);
     }
     const Status crosses = CheckCrosses(schema_);
     if (!crosses.ok()) return CorruptionError("{}", crosses.message());
@@ -408,6 +432,8 @@ class PreprocessingOfFiles final : public Preprocessing {
   std::vector<CategoricalMapping> categorical_;
   std::vector<std::unique_ptr<const Vocabulary>> vocabularies_;  // null: no dictionary
   std::vector<std::optional<Cross>> crosses_;                    // of each categorical column
+  mutable Mutex mutex_;
+  mutable std::unique_ptr<const MultiHotTables> multi_hot_ GUARDED_BY(mutex_);  // null: none yet
 };
 
 }  // namespace
@@ -466,7 +492,9 @@ Result<std::shared_ptr<const Preprocessing>> Preprocessing::OpenFiles(
 Status WritePreprocessing(const std::string& directory, const Schema& schema,
                           const std::vector<DenseStatistics>& statistics) {
   CHECK_EQ(statistics.size(), schema.dense.size());
-  ordered_json object = {{"format_version", schema.has_derived() ? kFormatVersion : 1}};
+  ordered_json object = {{"format_version", schema.multi_hot.is_on() ? 3
+                                            : schema.has_derived()   ? 2
+                                                                     : 1}};
   object.update(ToJson(schema));
   for (size_t column = 0; column < schema.dense.size(); ++column) {
     RETURN_IF_ERROR(DenseMapping::Make(schema.dense[column], statistics[column]).status());

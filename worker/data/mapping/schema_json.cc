@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "common/json_text.h"
+#include "worker/data/mapping/multi_hot.h"
 
 namespace rowhouse {
 namespace {
@@ -13,6 +14,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr char kGreatestMovie[] = "greatest_movie";
+constexpr char kMultiHot[] = "multi_hot";
 constexpr char kEdgeValues[] = "edge_values";
 constexpr uint64_t kAnyNumber = std::numeric_limits<uint64_t>::max();
 
@@ -88,6 +90,9 @@ class KeyReader {
   void Read(const char* key, std::vector<std::string>* value) {
     ReadList(key, &json::is_string, "a list of texts", value);
   }
+  void Read(const char* key, std::vector<uint64_t>* value) {
+    ReadList(key, &json::is_number_unsigned, "a list of whole numbers", value);
+  }
   void Read(const char* key, std::vector<float>* value) {
     ReadList(key, &json::is_number, "a list of numbers", value);
   }
@@ -143,6 +148,18 @@ Status ReadColumns(const json& list, const char* what, std::vector<Column>* colu
   return OkStatus();
 }
 
+Status ReadMultiHot(const json& object, MultiHot* multi_hot) {
+  KeyReader reader(object);
+  uint64_t seed = 0;
+  reader.Read("sizes", &multi_hot->sizes);
+  reader.Read("distribution", &multi_hot->distribution);
+  reader.Read("seed", &seed);
+  RETURN_IF_ERROR(reader.status());
+  if (seed == kMultiHotSeed) return OkStatus();
+  return UsageError("multi-hot bags were drawn from seed {}, and this program draws from {}", seed,
+                    kMultiHotSeed);
+}
+
 // Of one column: the keys of its JSON.
 Status CheckSameKeys(const std::string& column, const ordered_json& mapped,
                      const ordered_json& given) {
@@ -191,6 +208,11 @@ ordered_json ToJson(const Schema& schema) {
                          {"categorical", ListOf(schema.categorical)},
                          {"ignored", schema.ignored}};
   if (schema.greatest_movie > 0) object[kGreatestMovie] = schema.greatest_movie;
+  if (schema.multi_hot.is_on()) {
+    object[kMultiHot] = {{"sizes", schema.multi_hot.sizes},
+                         {"distribution", schema.multi_hot.distribution},
+                         {"seed", kMultiHotSeed}};
+  }
   return object;
 }
 
@@ -209,6 +231,9 @@ Result<Schema> SchemaFromJson(const json& object) {
   const json* const dense = reader.Find("dense");
   const json* const categorical = reader.Find("categorical");
   RETURN_IF_ERROR(reader.status());
+  if (object.contains(kMultiHot)) {
+    RETURN_IF_ERROR(ReadMultiHot(object[kMultiHot], &schema.multi_hot));
+  }
   RETURN_IF_ERROR(ReadFields(*label, &schema.label));
   RETURN_IF_ERROR(ReadColumns(*dense, "dense", &schema.dense));
   RETURN_IF_ERROR(ReadColumns(*categorical, "categorical", &schema.categorical));
@@ -216,6 +241,10 @@ Result<Schema> SchemaFromJson(const json& object) {
 }
 
 Status CheckMappedAs(const Schema& mapped, const Schema& given) {
+  if (given.multi_hot.is_on() && mapped.multi_hot != given.multi_hot) {
+    return UsageError("multi_hot_sizes or multi_hot_distribution_type are {} in the data",
+                      mapped.multi_hot.is_on() ? "others" : "not");
+  }
   if (!given.has_columns()) {
     std::vector<CategoricalColumn> derived = mapped.categorical;
     std::erase_if(derived, [](const CategoricalColumn& column) { return !column.is_derived(); });

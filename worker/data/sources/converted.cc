@@ -1,8 +1,9 @@
 // "converted": a data directory, which `rowhouse data convert` or another program made
 // (docs/data_format.md). Reads `file`, its path, and what worker/data/blocks/converted_dataset.h
-// names.
+// names. Data that are not of the multi-hot bags that the options say are refused.
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/dataset.h"
+#include "worker/data/mapping/multi_hot.h"
 
 namespace rowhouse {
 namespace {
@@ -21,8 +22,10 @@ Result<std::unique_ptr<Dataset>> OpenConverted(const DatasetOptions& options) {
   return MakeConvertedDataset(options.file, fitted);
 }
 
-REGISTER_MEMBER(AddDataset("converted", {.reads_file = true, .why_untested = &WhyNothingIsHeldOut},
-                           OpenConverted));
+REGISTER_MEMBER(AddDataset(
+    "converted",
+    {.options = MultiHotOptions(), .reads_file = true, .why_untested = &WhyNothingIsHeldOut},
+    OpenConverted));
 
 }  // namespace
 }  // namespace rowhouse

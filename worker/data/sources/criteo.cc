@@ -17,6 +17,9 @@
 // Nothing is missing. Ids are rows already: one that is negative or beyond its table is a bad
 // record, unless max_ind_range is given.
 //
+// Options multi_hot_sizes and multi_hot_distribution_type make bags of the ids
+// (worker/data/mapping/multi_hot.h).
+//
 // Option data_sub_sample_rate, as DLRM's flag of this name: a line of label 0 is dropped if u <
 // rate, where u is the draw of numpy's generator from `seed` for the number of the line over all
 // files. The seven days of a single file (--test_split=dlrm) are cut from all its lines, as in
@@ -27,10 +30,12 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "common/numpy_random.h"
 #include "worker/data/convert/prepared_text.h"
+#include "worker/data/mapping/multi_hot.h"
 #include "worker/data/text/field_text.h"
 #include "worker/data/text/sample_fields.h"
 #include "worker/data/text/text_format.h"
@@ -414,6 +419,9 @@ Result<std::unique_ptr<TextFormat>> OpenCriteo(const TextFormatOptions& options)
         "leave the columns out, they are known",
         schema.dense.size(), schema.categorical.size(), kCriteoDense, kTables);
   }
+  ASSIGN_OR_RETURN(const MultiHot multi_hot, MultiHotIn(options.own));
+  if (multi_hot.is_on()) schema.multi_hot = multi_hot;
+  RETURN_IF_ERROR(CheckMultiHot(schema));
   return std::unique_ptr<TextFormat>(std::make_unique<CriteoFormat>(options, std::move(schema)));
 }
 
@@ -429,12 +437,29 @@ bool LooksLikeCriteo(const std::string&, std::string_view line) {
   return !ParseCriteoLine(line, true, &parsed);
 }
 
-REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, {kSubSampleRate},
+// Of the options of a source, those that both forms have.
+std::vector<DeclaredOption> WithMultiHot(std::vector<DeclaredOption> options) {
+  for (DeclaredOption& option : MultiHotOptions()) options.push_back(std::move(option));
+  return options;
+}
+
+// Of all tables: which one `rows` are of is not known.
+double MeanBagLength(const DatasetOptions& options, uint64_t) {
+  const Result<MultiHot> multi_hot = MultiHotIn(options.own);
+  if (!multi_hot.ok() || !multi_hot.value().is_on()) return 1.0;
+  const std::vector<uint64_t>& sizes = multi_hot.value().sizes;
+  return std::accumulate(sizes.begin(), sizes.end(), 0.0) / static_cast<double>(sizes.size());
+}
+
+REGISTER_MEMBER(TextFormats().Add("criteo", OpenCriteo, WithMultiHot({kSubSampleRate}),
                                   {.looks_so = &LooksLikeCriteo}) &&
-                AddTextDataset("criteo", {.options = {kSubSampleRate},
-                                          .flags = {kDataSet, kIdMapping, kMaxIndRange}}));
-REGISTER_MEMBER(TextFormats().Add("criteo_binary", OpenCriteoBinary) &&
-                AddTextDataset("criteo_binary", {.flags = {kDataSet, kIdMapping, kMaxIndRange}}));
+                AddTextDataset("criteo", {.options = WithMultiHot({kSubSampleRate}),
+                                          .flags = {kDataSet, kIdMapping, kMaxIndRange},
+                                          .mean_bag_length = &MeanBagLength}));
+REGISTER_MEMBER(TextFormats().Add("criteo_binary", OpenCriteoBinary, WithMultiHot({})) &&
+                AddTextDataset("criteo_binary", {.options = WithMultiHot({}),
+                                                 .flags = {kDataSet, kIdMapping, kMaxIndRange},
+                                                 .mean_bag_length = &MeanBagLength}));
 
 }  // namespace
 }  // namespace rowhouse
