@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "common/durable_file.h"
+#include "common/read_value.h"
 
 namespace rowhouse {
 namespace {
@@ -108,7 +109,8 @@ Result<std::unique_ptr<MemoryLimit>> MemoryLimit::Set(uint64_t bytes, const std:
   if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
     return Unavailable("cannot make {}: {}", directory, std::strerror(errno));
   }
-  std::unique_ptr<MemoryLimit> limit(new MemoryLimit(directory, before));
+  std::unique_ptr<MemoryLimit> limit(new MemoryLimit(
+      directory, directory + (is_v1 ? "/memory.max_usage_in_bytes" : "/memory.peak"), before));
   RETURN_IF_ERROR(
       Write(directory + (is_v1 ? "/memory.limit_in_bytes" : "/memory.max"), std::to_string(bytes)));
   const Status no_swap =
@@ -116,6 +118,12 @@ Result<std::unique_ptr<MemoryLimit>> MemoryLimit::Set(uint64_t bytes, const std:
   VLOG_IF(1, !no_swap.ok()) << "swap is not counted here: " << no_swap.message();
   RETURN_IF_ERROR(Write(directory + "/cgroup.procs", std::to_string(getpid())));
   return limit;
+}
+
+uint64_t MemoryLimit::Peak() const {
+  const Result<std::string> text = ReadFile(peak_);
+  if (!text.ok()) return 0;
+  return ReadWhole(text.value().substr(0, text.value().find('\n'))).value_or(0);
 }
 
 MemoryLimit::~MemoryLimit() {

@@ -31,15 +31,19 @@ class MemoryLimit {
  public:
   // `system`: where /proc and /sys/fs/cgroup lie, for tests.
   static Result<std::unique_ptr<MemoryLimit>> Set(uint64_t bytes, const std::string& system = "");
+  // The most bytes that were charged at a time, page cache included; 0 where the kernel does not
+  // say (version 2 before Linux 5.19).
+  uint64_t Peak() const;
   ~MemoryLimit();  // The process goes back to where it was.
   MemoryLimit(const MemoryLimit&) = delete;
   MemoryLimit& operator=(const MemoryLimit&) = delete;
 
  private:
-  MemoryLimit(std::string directory, std::string before)
-      : directory_(std::move(directory)), before_(std::move(before)) {}
+  MemoryLimit(std::string directory, std::string peak, std::string before)
+      : directory_(std::move(directory)), peak_(std::move(peak)), before_(std::move(before)) {}
 
   const std::string directory_;
+  const std::string peak_;    // the file that says it
   const std::string before_;  // cgroup.procs of the cgroup it came from
 };
 

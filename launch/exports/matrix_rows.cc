@@ -35,7 +35,6 @@ Result<std::unique_ptr<MatrixRows>> MatrixRows::Open(const std::string& path, ui
   struct stat stat {};
   if (fstat(fd, &stat) != 0) return StatusFromErrno(errno, "look at", path);
   file->bits_ = bits;
-  file->dim_ = dim;
   file->row_bytes_ = BytesOfRow(bits, dim);
   file->end_ = static_cast<uint64_t>(stat.st_size);
   CHECK_GE(file->end_, rows * file->row_bytes_);
@@ -53,6 +52,7 @@ Status MatrixRows::ReadAt(uint64_t begin, std::span<std::byte> out) const {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return StatusFromErrno(errno, "read", path_);
     done += static_cast<uint64_t>(got);
+    bytes_read_ += static_cast<uint64_t>(got);
     // Only at the end of a file is a direct read no multiple of the alignment.
     if (done < due && (got == 0 || done % kAlignment != 0)) {
       return CorruptionError("{} ends after {} bytes and had {} when it was opened", path_,
@@ -77,8 +77,8 @@ std::vector<MatrixRows::Piece> MatrixRows::PiecesOf(std::span<const RowId> rows)
   return pieces;
 }
 
-Status MatrixRows::Read(std::span<const RowId> rows, std::span<float> values) const {
-  CHECK_EQ(values.size(), rows.size() * dim_);
+Status MatrixRows::Read(std::span<const RowId> rows, std::span<std::byte> out) const {
+  CHECK_EQ(out.size(), rows.size() * row_bytes_);
   const std::vector<Piece> pieces = PiecesOf(rows);
   std::atomic<size_t> next = 0;
   const auto read = [&]() -> Status {
@@ -88,8 +88,7 @@ Status MatrixRows::Read(std::span<const RowId> rows, std::span<float> values) co
       RETURN_IF_ERROR(ReadAt(piece.begin, std::span(memory.data(), piece.bytes)));
       for (size_t r = piece.first; r < piece.end; ++r) {
         const uint64_t at = first_byte_ + Raw(rows[r]) * row_bytes_ - piece.begin;
-        DequantiseRows(bits_, std::span(memory.data() + at, row_bytes_), dim_,
-                       values.subspan(r * dim_, dim_));
+        std::memcpy(out.data() + r * row_bytes_, memory.data() + at, row_bytes_);
       }
     }
     return OkStatus();

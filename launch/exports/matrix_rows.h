@@ -9,6 +9,7 @@
 // Threads: any, after Open.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,12 +36,16 @@ class MatrixRows {
   MatrixRows(const MatrixRows&) = delete;
   MatrixRows& operator=(const MatrixRows&) = delete;
 
-  // values = the rows' numbers, rows x dim. Requires ascending rows. kCorruption, naming the file,
-  // if it has become shorter.
-  Status Read(std::span<const RowId> rows, std::span<float> values) const;
+  // out = the rows as they are stored, rows x row_bytes(). Requires ascending rows. kCorruption,
+  // naming the file, if it has become shorter.
+  Status Read(std::span<const RowId> rows, std::span<std::byte> out) const;
 
   // out = all rows, as they are stored.
   Status ReadAll(std::span<std::byte> out) const;
+
+  uint32_t bits() const { return bits_; }
+  size_t row_bytes() const { return row_bytes_; }
+  uint64_t bytes_read() const { return bytes_read_; }  // since it was opened
 
  private:
   // Rows [first, end) of a batch, which one read brings: bytes [begin, begin + bytes) of the file.
@@ -57,8 +62,9 @@ class MatrixRows {
   const std::string path_;
   const int fd_;
   uint64_t first_byte_ = 0, end_ = 0;  // of the rows
-  uint32_t bits_ = 0, dim_ = 0;
+  uint32_t bits_ = 0;
   size_t row_bytes_ = 0;
+  mutable std::atomic<uint64_t> bytes_read_ = 0;
 };
 
 }  // namespace rowhouse

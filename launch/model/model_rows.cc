@@ -232,7 +232,35 @@ void ModelRows::ServeTo(EmbeddingLayer* layer) const {
   }
 }
 
+class ModelRows::Piece final : public PieceRows {
+ public:
+  Piece(ModelRows& model, std::vector<const MatrixRows*> files)
+      : PieceRows(std::move(files)), model_(model) {}
+  Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) override {
+    return model_.ReadBeside(*this, rows, bags);
+  }
+
+ private:
+  ModelRows& model_;
+};
+
+std::unique_ptr<PieceRows> ModelRows::MakePiece() {
+  std::vector<const MatrixRows*> files;
+  for (const Table& table : tables_) {
+    files.push_back(table.whole.data() == nullptr ? table.file.get() : nullptr);
+  }
+  return std::make_unique<Piece>(*this, std::move(files));
+}
+
 Status ModelRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
+  const std::unique_ptr<PieceRows> piece = MakePiece();
+  piece->Add(*rows);
+  RETURN_IF_ERROR(piece->ReadFiles());
+  return piece->Read(rows, bags);
+}
+
+Status ModelRows::ReadBeside(const PieceRows& piece, std::vector<RowBatch>* rows,
+                             std::vector<BagBatch>* bags) {
   CHECK(bags->empty()) << "a saved model pools no bags";
   for (RowBatch& batch : *rows) {
     if (batch.rows.empty()) continue;
@@ -242,7 +270,7 @@ Status ModelRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags)
       MutexLock lock(mutex_);
       RETURN_IF_ERROR(weights_->ReadRows(batch.table, batch.rows, batch.values));
     } else if (table.whole.data() == nullptr) {
-      RETURN_IF_ERROR(table.file->Read(batch.rows, batch.values));
+      piece.Copy(&batch);
     }
     for (size_t r = 0; table.whole.data() != nullptr && r < batch.rows.size(); ++r) {
       CopyRows(specs_[Raw(batch.table)], Raw(batch.rows[r]),

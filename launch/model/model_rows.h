@@ -8,7 +8,7 @@
 // exported. Nothing rounds these numbers to `precision`. A table's max_norm shortens copies of
 // them.
 //
-// Threads: const after Open, but for Read, which takes one caller after the other.
+// Threads: const after Open; Read, and that of pieces, may be called by any thread.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@
 #include "common/status.h"
 #include "launch/exports/export_index.h"
 #include "launch/exports/matrix_rows.h"
+#include "launch/exports/piece_rows.h"
 #include "launch/model/saved_weights.h"
 #include "ps/cache/page_memory.h"
 #include "worker/embedding/embedding.h"
@@ -66,6 +67,10 @@ class ModelRows final : public RowSource {
 
   Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) override;
 
+  // A source of the same rows for one thread, which reads those in files for a piece of samples at
+  // a time. Any thread. This outlives it.
+  std::unique_ptr<PieceRows> MakePiece();
+
   // out = rows [first, first + out.size() / dim) of the table; of a table in memory as they are
   // looked up, else as they are stored. Any thread.
   Status ReadRange(TableId table, uint64_t first, std::span<float> out);
@@ -85,7 +90,12 @@ class ModelRows final : public RowSource {
     std::unique_ptr<MatrixRows> file;  // of a table that is read in its order
   };
 
+  class Piece;
+
   ModelRows() = default;
+  // Rows in files are those of `piece`.
+  Status ReadBeside(const PieceRows& piece, std::vector<RowBatch>* rows,
+                    std::vector<BagBatch>* bags);
   Status LoadTables(uint64_t memory_bytes);
   std::vector<size_t> SmallestFirst() const;
   Status QuantiseTable(const TableSpec& spec, std::span<std::byte> out) REQUIRES(mutex_);

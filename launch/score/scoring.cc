@@ -17,7 +17,7 @@
 #include "common/mutex.h"
 #include "common/output_path.h"
 #include "common/thread_name.h"
-#include "worker/train/forward_pass.h"
+#include "launch/score/piece_scorer.h"
 
 namespace rowhouse {
 namespace {
@@ -32,7 +32,11 @@ class Scoring {
  public:
   Scoring(const ScoringModel& model, SampleStream& samples, const ScoringOptions& options,
           const TakeScores& take)
-      : model_(model), samples_(samples), options_(options), take_(take) {}
+      : model_(model),
+        samples_(samples),
+        options_(options),
+        take_(take),
+        turns_(std::max(1u, options.threads)) {}
 
   // What each thread does.
   void Work();
@@ -59,6 +63,7 @@ class Scoring {
   SampleStream& samples_;
   const ScoringOptions& options_;
   const TakeScores& take_;
+  PieceTurns turns_;
 
   Mutex taking_;
   uint64_t next_to_take_ GUARDED_BY(taking_) = 0;
@@ -115,7 +120,8 @@ Status Scoring::HandOverInTurn(const Batch& batch, const Scored& scored) {
 void Scoring::Work() {
   omp_set_num_threads(1);  // Of products of this thread.
   const std::unique_ptr<ForwardPass> forward = model_.MakeForward();
-  Scorer scorer(*forward, model_.rows(), kSliceSamples);
+  const std::unique_ptr<PieceRows> rows = model_.rows().MakePiece();
+  PieceScorer scorer(*forward, *rows, kSliceSamples, turns_);
   Batch batch;
   SamplePiece piece;
   while (const std::optional<uint64_t> number = TakePiece(&piece)) {
@@ -137,7 +143,9 @@ Result<ScoringSummary> ScoreSamples(const ScoringModel& model, SampleStream& sam
   const auto began = std::chrono::steady_clock::now();
   Scoring scoring(model, samples, options, take);
   std::vector<std::thread> threads;
-  for (uint32_t t = 0; t < std::max(1u, options.threads); ++t) {
+  // One more reads while so many compute.
+  const uint32_t readers = model.rows().MakePiece()->reads_files() ? 1 : 0;
+  for (uint32_t t = 0; t < std::max(1u, options.threads) + readers; ++t) {
     threads.emplace_back([&scoring, t] {
       NameThisThread(fmt::format("score-{}", t));
       scoring.Work();

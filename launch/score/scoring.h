@@ -2,7 +2,8 @@
 //
 // Each thread takes a piece, reads it, scores it, and hands it over when all pieces before it have
 // been. A piece is scored by one thread with products of one thread, so the scores do not depend on
-// the number of threads.
+// the number of threads. Where rows are read from files, one thread more than asked for takes
+// pieces, so that rows are read while so many threads compute (piece_scorer.h).
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 namespace rowhouse {
 
 struct ScoringOptions {
-  uint32_t threads = 1;
+  uint32_t threads = 1;                     // that compute
   uint64_t max_bad_lines = 0;               // that are left out; one more is an error
   const std::atomic<bool>* stop = nullptr;  // once true, scoring ends with kUnavailable
 };

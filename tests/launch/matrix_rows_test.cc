@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr uint32_t kDim = 16;
 
-// A file of 100 bytes, then 400,000 rows of 24 bytes: 9.6 MB. Row r is 16 numbers r, r + 1, ...
+// A file of 100 bytes, then 400,000 rows of 24 bytes: 9.6 MB.
 class RowsOfFile : public testing::Test {
  protected:
   static constexpr uint64_t kRows = 400'000;
@@ -29,24 +29,21 @@ class RowsOfFile : public testing::Test {
     std::ofstream(path_) << std::string(100, 'x')
                          << std::string_view(reinterpret_cast<const char*>(stored_.data()),
                                              stored_.size());
-    numbers_.resize(values.size());
-    DequantiseRows(8, stored_, kDim, numbers_);
   }
 
   void ExpectRows(const MatrixRows& file, const std::vector<RowId>& rows) {
-    std::vector<float> values(rows.size() * kDim), due;
-    ASSERT_OK(file.Read(rows, values));
+    std::vector<std::byte> read(rows.size() * file.row_bytes()), due;
+    ASSERT_OK(file.Read(rows, read));
     for (const RowId row : rows) {
-      const float* const of = &numbers_[Raw(row) * kDim];
-      due.insert(due.end(), of, of + kDim);
+      const std::byte* const of = &stored_[Raw(row) * file.row_bytes()];
+      due.insert(due.end(), of, of + file.row_bytes());
     }
-    EXPECT_TRUE(values == due);
+    EXPECT_TRUE(read == due);
   }
 
   TempDir dir_;
   const std::string path_ = dir_ / "rows";
   std::vector<std::byte> stored_;
-  std::vector<float> numbers_;
 };
 
 TEST_F(RowsOfFile, RowsAreReadWhereverTheyLie) {
@@ -70,9 +67,9 @@ TEST_F(RowsOfFile, AFileThatBecameShorterIsNamed) {
   const auto file = MatrixRows::Open(path_, kRows, 8, kDim);
   ASSERT_OK(file);
   std::filesystem::resize_file(path_, stored_.size() / 2 + 1);
-  std::vector<float> values(2 * kDim);
-  ASSERT_OK(file.value()->Read(std::vector{RowId{3}, RowId{4}}, values));
-  const Status status = file.value()->Read(std::vector{RowId{3}, RowId{kRows - 2}}, values);
+  std::vector<std::byte> read(2 * file.value()->row_bytes());
+  ASSERT_OK(file.value()->Read(std::vector{RowId{3}, RowId{4}}, read));
+  const Status status = file.value()->Read(std::vector{RowId{3}, RowId{kRows - 2}}, read);
   EXPECT_EQ(status.code(), StatusCode::kCorruption);
   EXPECT_THAT(status.message(), HasSubstr(path_ + " ends after"));
 }

@@ -82,6 +82,9 @@ TEST_F(MemoryLimitTree, OfVersion2LiesBesideItsOwnCgroup) {
     EXPECT_EQ(Text(made + "/memory.swap.max"), "0");
     EXPECT_EQ(Text(made + "/cgroup.procs"), pid_);
     EXPECT_FALSE(Exists(made + "/memory.limit_in_bytes"));
+    EXPECT_EQ(limit.value()->Peak(), 0u) << "an older kernel";
+    Put(made + "/memory.peak", "4096\n");
+    EXPECT_EQ(limit.value()->Peak(), 4096u);
     EXPECT_EQ(Text("sys/fs/cgroup/user.slice/cgroup.subtree_control"), "cpu memory pids\n");
     RemoveFilesOf(made);
   }
