@@ -339,12 +339,13 @@ class BeyondMemoryBench final : public Bench {
   Result<double> MeasureYardstick() override { return floats_.MeasureSystem(); }
 
   std::string remark() const override {
+    const uint64_t memory = bytes_ / 10;
     return fmt::format(
         "; {} MB of rows in {} bits, {} MB of memory (peak {:.0f}), pieces of {} samples; "
         "{:.1f} kB read a sample, at {:.0f} MB/s in {:.0f} % of the time, {:.2f} cores busy; "
         "the disk does {:.0f} MB/s in order and {:.1f} k random reads of 4 KiB a second",
-        bytes_ / 1'000'000, kBits, bytes_ / 10'000'000,
-        static_cast<double>(bytes_ / 10 - limit_ + peak_) / 1e6, kPieceSamples,
+        bytes_ / 1'000'000, kBits, memory / 1'000'000,
+        static_cast<double>(memory - limit_ + peak_) / 1e6, kPieceSamples,
         MedianOf(kilobytes_a_sample_), MedianOf(megabytes_a_second_), 100 * MedianOf(time_reading_),
         MedianOf(cores_), MedianOf(disk_in_order_), MedianOf(disk_at_random_));
   }
