@@ -234,8 +234,8 @@ void ModelRows::ServeTo(EmbeddingLayer* layer) const {
 
 class ModelRows::Piece final : public PieceRows {
  public:
-  Piece(ModelRows& model, std::vector<const MatrixRows*> files)
-      : PieceRows(std::move(files)), model_(model) {}
+  Piece(ModelRows& model, const std::vector<const MatrixRows*>& files)
+      : PieceRows(files), model_(model) {}
   Status Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) override {
     return model_.ReadBeside(*this, rows, bags);
   }
@@ -249,7 +249,7 @@ std::unique_ptr<PieceRows> ModelRows::MakePiece() {
   for (const Table& table : tables_) {
     files.push_back(table.whole.data() == nullptr ? table.file.get() : nullptr);
   }
-  return std::make_unique<Piece>(*this, std::move(files));
+  return std::make_unique<Piece>(*this, files);
 }
 
 Status ModelRows::Read(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags) {
