@@ -321,7 +321,7 @@ class BeyondMemoryBench final : public Bench {
   }
 
   Result<double> MeasureSystem() override {
-    malloc_trim(0);  // Memory that was freed is not scored with for nothing.
+    malloc_trim(0);  // So that all memory that scoring takes counts against the limit.
     double samples_per_second = 0.0;
     {
       ASSIGN_OR_RETURN(const auto limit, MemoryLimit::Set(limit_));

@@ -11,6 +11,7 @@
 #include "launch/bench_rows/fetch_row.h"
 #include "launch/bench_rows/timed_pairs.h"
 #include "ps/cache/page_memory.h"
+#include "ps/cache/row_cache.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_update.h"
 
@@ -18,7 +19,7 @@ namespace rowhouse {
 namespace {
 
 constexpr size_t kUpdatedDim = 64, kUpdatedBytes = size_t{1} << 30;
-constexpr size_t kRowsOfUpdate = 20'000, kUpdates = 16, kRowsTogether = 32;
+constexpr size_t kRowsOfUpdate = 20'000, kUpdates = 16, kRowsTogether = RowCache::kTogether;
 constexpr double kUpdateTarget = 0.6;
 
 ROWHOUSE_TARGET_CLONES

@@ -1,9 +1,8 @@
 // PieceScorer: scores pieces of many samples whose rows lie in files (launch/exports/piece_rows.h).
 //
 // Threads: each has a PieceScorer and a piece of its own; what they share is who reads and who
-// computes. One of them reads, so that its pass over the files has the disk to itself, while others
-// compute. With one thread more than compute neither disk nor CPU waits for longer than the slower
-// of them takes.
+// computes. One of them reads at a time, so that its pass over the files has the disk to itself,
+// while others compute. One thread more than may compute keeps both the disk and the CPU busy.
 #pragma once
 
 #include <cstddef>

@@ -315,9 +315,8 @@ Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& opt
     }
   } else if (given.multi_hot.is_on()) {
     return UsageError(
-        "\"{}\" was not made by rowhouse data convert: nobody can say whether its bags are those "
-        "of "
-        "multi_hot_sizes; leave it out, and the bags are taken as they are",
+        "\"{}\" was not made by rowhouse data convert, so its bags cannot be checked against "
+        "multi_hot_sizes; leave out multi_hot_sizes, and the bags are taken as they are",
         path);
   }
   return FittedData(std::move(data), std::move(columns));

@@ -22,8 +22,8 @@ using nlohmann::ordered_json;
 using SteadyClock = std::chrono::steady_clock;
 
 // Threads that work on the text. Each has a chunk, its samples as they are and as they are mapped,
-// and up to three encoded pieces: about six times the text. An id that multi-hot bags add to a
-// sample of 160 bytes or more is 20 bytes of these.
+// and up to three encoded pieces: about six times the text, whose samples have 160 bytes
+// or more. Each id that multi-hot bags add to a sample takes 20 bytes more.
 uint32_t ThreadsFor(const Schema& schema, const ConversionOptions& options) {
   cpu_set_t cores;
   const int allowed = ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;

@@ -21,9 +21,9 @@ constexpr double kMaxInDictionary = 1e6;  // tokens; more are hashed
 constexpr double kFewTokens = 100;        // a dictionary of fewer keeps tokens that occur once
 constexpr uint64_t kBuckets = 32;         // of a column of numbers
 constexpr uint64_t kMinBucketed = 1000;   // numbers; of fewer nobody knows how they are spread
-// From so few lines the layers do not learn what a number says where more of it does not mean more,
-// or where it is missing. The weights of buckets do, if there are few. Chosen on parts of Criteo's
-// lines of 10,000 and 30,000 (docs/your_data.md); more were not tried.
+// On few lines the dense layers learn little of a number whose effect does not simply rise with it,
+// or that is missing in many lines; a weight for each of a few buckets is learned. Chosen on 10,000
+// and 30,000 of Criteo's lines (docs/your_data.md); more were not tried.
 constexpr double kFewRecords = 5e4;
 constexpr uint64_t kBucketsOfFew = 16;
 constexpr double kRoomOfHash = 1.3;      // rows for each token of a hashed column
@@ -138,7 +138,7 @@ InferredColumn Buckets(const ColumnLook& column, const DataSize& size) {
   made.rows = buckets + KeptRows(made);
   found.why = is_skewed ? fmt::format("numbers that are skewed ({:.2g}), after log1p, too ({:.2g})",
                                       skewness, of_log)
-                        : "ranges of these numbers, which few lines are enough to learn";
+                        : "few lines: a weight for each range of these numbers";
   return found;
 }
 
