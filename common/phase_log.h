@@ -143,7 +143,7 @@ class TurnTimer {
   }
 
  private:
-  static constexpr uint64_t kEvery = 8;
+  static constexpr uint64_t kEvery = 7;  // odd: turns may repeat a pattern of 2, 4 or 8
 
   void StopSecond() {
     if (!std::exchange(is_timing_, false)) return;

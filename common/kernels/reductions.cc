@@ -21,11 +21,6 @@ float SumOfSquares(std::span<const float> row) {
   return SumOfSquaresClones(row.data(), row.size());
 }
 
-float MeanSquare(std::span<const float> row) {
-  CHECK(!row.empty());
-  return SumOfSquares(row) / static_cast<float>(row.size());
-}
-
 namespace {
 
 ROWHOUSE_TARGET_CLONES double DoubleSumOfSquaresClones(const float* row, size_t columns) {

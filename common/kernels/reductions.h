@@ -18,9 +18,6 @@ inline constexpr size_t kReductionColumns = 16;  // of a block
 // The partials added in column order; 0 for an empty row.
 float SumOfSquares(std::span<const float> row);
 
-// SumOfSquares / columns, one f32 division. Requires a row of at least one column.
-float MeanSquare(std::span<const float> row);
-
 // The p-norm of a row, and max_norm: a row with a larger norm is scaled down (torch's
 // EmbeddingBag). Workers and shards each scale their copy of a row, so both must get the same bits,
 // on any CPU.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/kernels/reduction_bodies.h"
 #include "common/kernels/row_updates.h"
 #include "common/kernels/target_clones.h"
 
@@ -28,9 +29,25 @@ ROWHOUSE_KERNEL_BODY void AdagradUpdate(float rate, float epsilon, const float* 
   }
 }
 
-ROWHOUSE_KERNEL_BODY void ScaledUpdate(float rate, float divisor, const float* __restrict g,
-                                       float* __restrict w, size_t n) {
-  for (size_t i = 0; i < n; ++i) w[i] -= rate * (g[i] / divisor);
+// The divisors of some rows first: no division then waits for its own row's square root.
+ROWHOUSE_KERNEL_BODY void RowwiseAdagradUpdate(float rate, float epsilon, size_t n,
+                                               const UpdatedRow* rows, size_t count) {
+  constexpr size_t kAtOnce = 8;
+  float divisors[kAtOnce];
+  for (size_t begin = 0; begin < count; begin += kAtOnce) {
+    const size_t some = count - begin < kAtOnce ? count - begin : kAtOnce;
+    for (size_t r = 0; r < some; ++r) {
+      float* const h = rows[begin + r].state;
+      *h += SumOfSquares(rows[begin + r].gradient, n) / static_cast<float>(n);
+      divisors[r] = std::sqrt(*h) + epsilon;
+    }
+    for (size_t r = 0; r < some; ++r) {
+      const float* __restrict g = rows[begin + r].gradient;
+      float* __restrict w = rows[begin + r].weights;
+      const float divisor = divisors[r];
+      for (size_t i = 0; i < n; ++i) w[i] -= rate * (g[i] / divisor);
+    }
+  }
 }
 
 ROWHOUSE_KERNEL_BODY void AddDecay(float decay, const float* __restrict g,

@@ -11,8 +11,10 @@ ROWHOUSE_TARGET_CLONES void AddRowClones(const float* addend, float* sum, size_t
   kernel_bodies::AddRow(addend, sum, n);
 }
 
-ROWHOUSE_TARGET_CLONES void SgdClones(float rate, const float* g, float* w, size_t n) {
-  kernel_bodies::SgdUpdate(rate, g, w, n);
+ROWHOUSE_TARGET_CLONES void SgdClones(float rate, size_t n, const UpdatedRow* rows, size_t count) {
+  for (size_t r = 0; r < count; ++r) {
+    kernel_bodies::SgdUpdate(rate, rows[r].gradient, rows[r].weights, n);
+  }
 }
 
 ROWHOUSE_TARGET_CLONES void AdagradClones(float rate, float epsilon, const float* g, float* w,
@@ -20,9 +22,9 @@ ROWHOUSE_TARGET_CLONES void AdagradClones(float rate, float epsilon, const float
   kernel_bodies::AdagradUpdate(rate, epsilon, g, w, h, n);
 }
 
-ROWHOUSE_TARGET_CLONES void ScaledClones(float rate, float divisor, const float* g, float* w,
-                                         size_t n) {
-  kernel_bodies::ScaledUpdate(rate, divisor, g, w, n);
+ROWHOUSE_TARGET_CLONES void RowwiseAdagradClones(float rate, float epsilon, size_t n,
+                                                 const UpdatedRow* rows, size_t count) {
+  kernel_bodies::RowwiseAdagradUpdate(rate, epsilon, n, rows, count);
 }
 
 ROWHOUSE_TARGET_CLONES void AddDecayClones(float decay, const float* g, const float* w, float* sum,
@@ -54,7 +56,13 @@ void AddRow(std::span<const float> addend, std::span<float> sum) {
 
 void SgdUpdate(float rate, std::span<const float> g, std::span<float> w) {
   CHECK_EQ(g.size(), w.size());
-  SgdClones(rate, g.data(), w.data(), w.size());
+  const UpdatedRow row{
+      .gradient = g.data(), .weights = w.data(), .state = nullptr, .missed_steps = 0};
+  SgdClones(rate, w.size(), &row, 1);
+}
+
+void SgdUpdate(float rate, size_t dim, std::span<const UpdatedRow> rows) {
+  SgdClones(rate, dim, rows.data(), rows.size());
 }
 
 void AdagradUpdate(float rate, float epsilon, std::span<const float> g, std::span<float> w,
@@ -64,9 +72,9 @@ void AdagradUpdate(float rate, float epsilon, std::span<const float> g, std::spa
   AdagradClones(rate, epsilon, g.data(), w.data(), h.data(), w.size());
 }
 
-void ScaledUpdate(float rate, float divisor, std::span<const float> g, std::span<float> w) {
-  CHECK_EQ(g.size(), w.size());
-  ScaledClones(rate, divisor, g.data(), w.data(), w.size());
+void RowwiseAdagradUpdate(float rate, float epsilon, size_t dim, std::span<const UpdatedRow> rows) {
+  CHECK_GT(dim, 0u);
+  RowwiseAdagradClones(rate, epsilon, dim, rows.data(), rows.size());
 }
 
 void AddDecay(float decay, std::span<const float> g, std::span<const float> w,

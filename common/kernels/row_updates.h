@@ -4,22 +4,37 @@
 // The spans of a call have equal sizes and do not overlap. Threads: any.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace rowhouse {
+
+// A row, its gradient, its state and the steps that it missed. Not initialised: arrays of it are
+// filled for every few rows.
+struct UpdatedRow {
+  const float* gradient;
+  float* weights;
+  float* state;
+  uint64_t missed_steps;
+};
 
 // sum += addend
 void AddRow(std::span<const float> addend, std::span<float> sum);
 
 // w -= rate * g
 void SgdUpdate(float rate, std::span<const float> g, std::span<float> w);
+// Of each of `rows`, of `dim` weights.
+void SgdUpdate(float rate, size_t dim, std::span<const UpdatedRow> rows);
 
 // h += g*g;  w -= rate * (g / (sqrt(h) + epsilon))
 void AdagradUpdate(float rate, float epsilon, std::span<const float> g, std::span<float> w,
                    std::span<float> h);
 
-// w -= rate * (g / divisor): Adagrad with one accumulator for the row.
-void ScaledUpdate(float rate, float divisor, std::span<const float> g, std::span<float> w);
+// Adagrad with one accumulator for the row, state[0], of each of `rows`, of `dim` weights (>= 1):
+//   h += mean(g*g);  w -= rate * (g / (sqrt(h) + epsilon))
+// The mean is SumOfSquares (reductions.h) over dim, one f32 division.
+void RowwiseAdagradUpdate(float rate, float epsilon, size_t dim, std::span<const UpdatedRow> rows);
 
 // sum = g + decay * w: a gradient with L2.
 void AddDecay(float decay, std::span<const float> g, std::span<const float> w,

@@ -12,6 +12,7 @@
 #include "launch/bench_rows/timed_pairs.h"
 #include "ps/cache/page_memory.h"
 #include "ps/cache/row_cache.h"
+#include "ps/shard/local_tables.h"
 #include "sharding/rows/optimizer.h"
 #include "sharding/rows/record_update.h"
 
@@ -19,7 +20,8 @@ namespace rowhouse {
 namespace {
 
 constexpr size_t kUpdatedDim = 64, kUpdatedBytes = size_t{1} << 30;
-constexpr size_t kRowsOfUpdate = 20'000, kUpdates = 16, kRowsTogether = RowCache::kTogether;
+constexpr size_t kRowsOfUpdate = 20'000, kUpdates = 16, kRowsAtOnce = FindAhead::kAtOnce,
+                 kUpdatedAhead = RowCache::kTogether;
 constexpr double kUpdateTarget = 0.6;
 
 ROWHOUSE_TARGET_CLONES
@@ -67,18 +69,18 @@ class UpdateBench {
  private:
   std::byte* At(uint64_t row) { return records_.data() + row * layout_.bytes(); }
 
-  // The next rows are fetched while some are updated, as a shard does it.
+  // Some rows are updated while others are fetched, as a shard does it.
   template <typename OfRows>
   double Measure(const OfRows& of_rows) {
     const Stopwatch stopwatch;
     for (const std::vector<uint64_t>& rows : rows_) {
-      std::array<RecordUpdate, kRowsTogether> some;
-      for (size_t begin = 0; begin < rows.size(); begin += kRowsTogether) {
-        for (size_t i = begin + kRowsTogether; i < std::min(begin + 2 * kRowsTogether, rows.size());
-             ++i) {
+      std::array<RecordUpdate, kRowsAtOnce> some;
+      for (size_t begin = 0; begin < rows.size(); begin += kRowsAtOnce) {
+        const size_t count = std::min(kRowsAtOnce, rows.size() - begin);
+        for (size_t i = begin + kUpdatedAhead;
+             i < std::min(begin + kUpdatedAhead + count, rows.size()); ++i) {
           FetchRow(At(rows[i]), layout_.bytes());
         }
-        const size_t count = std::min(kRowsTogether, rows.size() - begin);
         for (size_t i = 0; i < count; ++i) {
           some[i] = {.row = RowId{rows[begin + i]},
                      .gradient = &gradients_[(begin + i) * kUpdatedDim],

@@ -79,13 +79,19 @@ class RowCache {
   // The slot of a row, or kNone. Does not count as use.
   Slot Find(RowId row) const { return table_.Find(table_.PlaceOf(row)); }
 
-  // Find of up to kTogether rows of the slice: slots[i] is that of rows[i]. Prefetches the records
-  // into the CPU's caches; with `claims` also the empty slots that Claim would give to rows that
-  // were not found. Call it for the next rows before these are used: a record is several lines
-  // anywhere in memory, and one row at a time would wait for each of them.
-  // Requires slots.size() == rows.size().
-  void FindTogether(std::span<const RowId> rows, std::span<Slot> slots, bool claims = false) const {
-    table_.FindTogether(rows, slots, claims, records_);
+  // Find of up to kTogether rows of the slice: slots[i] is that of rows[i]. Requires slots.size()
+  // == rows.size().
+  void FindTogether(std::span<const RowId> rows, std::span<Slot> slots) const {
+    table_.FindTogether(rows, slots);
+  }
+
+  // Prefetches a record into the CPU's caches. A record is several lines anywhere in memory:
+  // without this each row would wait for them.
+  void Prefetch(Slot slot) const { records_.Prefetch(slot); }
+  // Prefetches the empty slot that Claim would give to a row that is not in the cache.
+  void PrefetchEmpty(RowId row) const {
+    const Slot slot = table_.EmptySlot(table_.PlaceOf(row));
+    if (slot != kNone) Prefetch(slot);
   }
 
   // Gives a slot to a row that is not in the cache. The record is uninitialised, clean and

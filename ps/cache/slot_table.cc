@@ -75,16 +75,11 @@ CacheSlot SlotTable::Find(const Place& place) const {
   return kNoCacheSlot;
 }
 
-void SlotTable::FindTogether(std::span<const RowId> rows, std::span<CacheSlot> slots, bool claims,
-                             const SlotRecords& records) const {
+void SlotTable::FindTogether(std::span<const RowId> rows, std::span<CacheSlot> slots) const {
   CHECK_LE(rows.size(), kTogether);
   CHECK_EQ(rows.size(), slots.size());
   if (is_direct_) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const Place place = PlaceOf(rows[i]);
-      slots[i] = FindDirect(place);
-      records.Prefetch(place.set);  // Nearly always there: do not wait to know.
-    }
+    for (size_t i = 0; i < rows.size(); ++i) slots[i] = FindDirect(PlaceOf(rows[i]));
     return;
   }
   std::array<Place, kTogether> places;
@@ -98,11 +93,7 @@ void SlotTable::FindTogether(std::span<const RowId> rows, std::span<CacheSlot> s
     __builtin_prefetch(group->tags);
     __builtin_prefetch(group->words, /*rw=*/1);
   }
-  for (size_t i = 0; i < rows.size(); ++i) {
-    slots[i] = Find(places[i]);
-    const CacheSlot use = claims && slots[i] == kNoCacheSlot ? EmptySlot(places[i]) : slots[i];
-    if (use != kNoCacheSlot) records.Prefetch(use);
-  }
+  for (size_t i = 0; i < rows.size(); ++i) slots[i] = Find(places[i]);
 }
 
 CacheSlot SlotTable::EmptySlot(const Place& place) const {

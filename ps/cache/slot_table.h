@@ -153,8 +153,7 @@ class SlotTable {
     CacheSlot first = 0;
     uint64_t count = 0;
   };
-  // How many rows FindTogether takes. While one group is used the next is fetched: of rows of 64
-  // floats and their gradients two groups of 16 fit into a first-level cache of 32 KiB.
+  // How many rows FindTogether takes.
   static constexpr size_t kTogether = 16;
 
   explicit SlotTable(const SlotTableOptions& options);
@@ -175,11 +174,9 @@ class SlotTable {
   // The slot of the row, or kNoCacheSlot.
   CacheSlot Find(const Place& place) const;
 
-  // Find of up to kTogether rows: slots[i] is that of rows[i]. Prefetches the records of these
-  // slots, and with `claims` also those of the slots that EmptySlot gives for rows that are not
-  // there. Requires slots.size() == rows.size().
-  void FindTogether(std::span<const RowId> rows, std::span<CacheSlot> slots, bool claims,
-                    const SlotRecords& records) const;
+  // Find of up to kTogether rows: slots[i] is that of rows[i]. Requires slots.size() ==
+  // rows.size().
+  void FindTogether(std::span<const RowId> rows, std::span<CacheSlot> slots) const;
 
   // An empty slot that a row may take that is not there, or kNoCacheSlot. The same until the next
   // Put or TakeOut.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "ps/shard/memory_budget.h"
 #include "sharding/plans/cache_division.h"
@@ -20,7 +21,7 @@ LocalSlice* LocalTable::FindAmongSlices(uint64_t position) {
   return slice != slices.end() && slice->Has(position) ? &*slice : nullptr;
 }
 
-void LocalTable::FindTogether(std::span<const RowId> rows, bool claims, FoundTogether* found) {
+void LocalTable::FindTogether(std::span<const RowId> rows, FoundTogether* found) {
   std::array<RowCache::Slot, RowCache::kTogether> slots;
   for (size_t begin = 0; begin < rows.size();) {  // Runs of rows of one slice.
     LocalSlice* const slice = Find(rows[begin]);
@@ -29,7 +30,7 @@ void LocalTable::FindTogether(std::span<const RowId> rows, bool claims, FoundTog
       ++end;
     }
     slice->cache->FindTogether(rows.subspan(begin, end - begin),
-                               std::span(slots).subspan(begin, end - begin), claims);
+                               std::span(slots).subspan(begin, end - begin));
     for (; begin < end; ++begin) {
       FoundRow& row = (*found)[begin];
       row.slice = slice;
@@ -76,20 +77,31 @@ void MarkAllMissing(StoreRead& read) {
 // ---- FindAhead ------------------------------------------------------------------------------
 
 std::span<const FoundRow> FindAhead::Next() {
-  if (next_ == 0) FindFrom(0);
-  const size_t count = std::min(RowCache::kTogether, rows_.size() - next_);
-  const FoundTogether& found = groups_[ahead_];
-  ahead_ = 1 - ahead_;
-  next_ += count;
-  FindFrom(next_);
-  return std::span(found).first(count);
+  if (next_ == 0) {
+    FindFrom(0);
+    Prefetch(0, End(0, kTogether));
+  }
+  if (next_ % kTogether == 0) FindFrom(next_ + kTogether);
+  const size_t begin = std::exchange(next_, End(next_, kAtOnce));
+  Prefetch(std::min(begin + kTogether, rows_.size()), End(next_, kTogether));
+  return std::span(groups_[begin / kTogether % 2]).subspan(begin % kTogether, next_ - begin);
 }
 
 void FindAhead::FindFrom(size_t begin) {
-  if (begin == rows_.size()) return;
-  const auto rows = rows_.subspan(begin, std::min(RowCache::kTogether, rows_.size() - begin));
-  table_.FindTogether(rows, claims_, &groups_[ahead_]);
-  if (fetch_) fetch_(begin, begin + rows.size());
+  if (begin >= rows_.size()) return;
+  table_.FindTogether(rows_.subspan(begin, End(begin, kTogether) - begin),
+                      &groups_[begin / kTogether % 2]);
+}
+
+void FindAhead::Prefetch(size_t begin, size_t end) const {
+  for (size_t r = begin; r < end; ++r) {
+    const FoundRow& found = groups_[r / kTogether % 2][r % kTogether];
+    if (found.slot != RowCache::kNone) {
+      found.slice->cache->Prefetch(found.slot);
+    } else if (claims_) {
+      found.slice->cache->PrefetchEmpty(rows_[r]);
+    }
+  }
 }
 
 // ---- LocalTables ----------------------------------------------------------------------------

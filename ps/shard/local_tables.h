@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -89,8 +88,8 @@ struct LocalTable {
            (worker_rows.empty() ||
             !std::binary_search(worker_rows.begin(), worker_rows.end(), row));
   }
-  // Of up to kTogether rows that lie here. `claims`: as RowCache::FindTogether.
-  void FindTogether(std::span<const RowId> rows, bool claims, FoundTogether* found);
+  // Of up to kTogether rows that lie here.
+  void FindTogether(std::span<const RowId> rows, FoundTogether* found);
 
   // Fills a record with the initial value of a row; `weights`: those of the whole row.
   void WriteInitialValue(std::span<const float> weights, std::byte* record) const;
@@ -106,31 +105,36 @@ struct LocalTable {
 StoreRead ReadOf(const LocalSlice& slice);
 void MarkAllMissing(StoreRead& read);
 
-// Finds rows that lie here, in their order, in groups of up to kTogether. Next() returns one group
-// and already looks for the next one, so that the memory of that is fetched while the caller uses
-// the first. If the caller then puts a row of the next group into the cache, that group still says
-// that the row is not cached; the caller must know such rows.
+// Finds rows that lie here, in their order. Next() returns the next kAtOnce of them (fewer at the
+// end), and prefetches the records of the kAtOnce rows that come kTogether later: more at once
+// would wait for one another, as a CPU fetches a few dozen lines at a time. Rows are looked up up
+// to 2 * kTogether before they are returned. If the caller puts one into the cache meanwhile, it is
+// still returned as not cached; the caller must know such rows.
 class FindAhead {
  public:
-  // Prefetches what else the caller touches for rows [begin, end).
-  using Fetch = std::function<void(size_t begin, size_t end)>;
-  // `claims`: rows that are not in the cache will be claimed.
-  FindAhead(LocalTable& table, std::span<const RowId> rows, bool claims, Fetch fetch = nullptr)
-      : table_(table), rows_(rows), claims_(claims), fetch_(std::move(fetch)) {}
+  static constexpr size_t kAtOnce = 4;
 
-  // The next group, good until the next call; empty at the end.
+  // `claims`: rows that are not in the cache will be claimed.
+  FindAhead(LocalTable& table, std::span<const RowId> rows, bool claims)
+      : table_(table), rows_(rows), claims_(claims) {}
+
+  // Good until the next call; empty at the end.
   std::span<const FoundRow> Next();
 
  private:
+  static constexpr size_t kTogether = RowCache::kTogether;
+  static_assert(kTogether % kAtOnce == 0);
+
+  // Looks up the rows from `begin` on, a multiple of kTogether.
   void FindFrom(size_t begin);
+  void Prefetch(size_t begin, size_t end) const;
+  size_t End(size_t begin, size_t rows) const { return std::min(begin + rows, rows_.size()); }
 
   LocalTable& table_;
   const std::span<const RowId> rows_;
   const bool claims_;
-  const Fetch fetch_;
   size_t next_ = 0;
-  FoundTogether groups_[2] = {};  // the one in use, and the next one
-  size_t ahead_ = 0;              // index of the next one
+  FoundTogether groups_[2] = {};  // row r is in groups_[r / kTogether % 2]
 };
 
 class LocalTables {

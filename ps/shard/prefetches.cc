@@ -17,7 +17,7 @@ void Prefetches::Start(const PrefetchTask& task) {
     const std::span<const RowId> of_rows = rows.first(of_table.rows);
     rows = rows.subspan(of_table.rows);
     FindAhead ahead(table, of_rows, /*claims=*/false);
-    for (size_t begin = 0; begin < of_rows.size(); begin += RowCache::kTogether) {
+    for (size_t begin = 0; begin < of_rows.size(); begin += FindAhead::kAtOnce) {
       const std::span<const FoundRow> found = ahead.Next();
       for (size_t i = 0; i < found.size(); ++i) {
         const RowId row = of_rows[begin + i];

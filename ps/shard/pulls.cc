@@ -175,13 +175,13 @@ void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBy
   std::span<const FoundRow> found;
   uint64_t from_memory = 0;
   for (size_t i = 0; i < rows.size(); ++i, out += row_bytes) {
-    if (i % RowCache::kTogether == 0) {
+    if (i % FindAhead::kAtOnce == 0) {
       turns->BeginFirst();
       found = ahead.Next();
       turns->EndFirst();
     }
     const RowId row = rows[i];
-    const FoundRow& where = found[i % RowCache::kTogether];
+    const FoundRow& where = found[i % FindAhead::kAtOnce];
     LocalSlice& slice = *where.slice;
     if (slice.reuse != nullptr && !eval) slice.reuse->Add(row);
     if (where.slot == RowCache::kNone) {
@@ -217,12 +217,12 @@ Status Pulls::TakeInitialValues(Pull& pull, LocalSlice& slice, std::span<const M
   std::vector<RowId> rows;
   for (const Miss& miss : wanted) rows.push_back(miss.row);
   const bool ascend = std::ranges::adjacent_find(rows, std::greater_equal()) == rows.end();
-  std::vector<float> weights(std::min(RowCache::kTogether, rows.size()) * dim);
+  std::vector<float> weights(FindAhead::kAtOnce * dim);
   std::vector<std::byte> no_place(table.layout.bytes());
-  std::array<RowCache::Slot, RowCache::kTogether> slots;
-  std::array<bool, RowCache::kTogether> is_there;
+  std::array<RowCache::Slot, FindAhead::kAtOnce> slots;
+  std::array<bool, FindAhead::kAtOnce> is_there;
   FindAhead ahead(table, rows, /*claims=*/true);
-  for (size_t begin = 0; begin < rows.size(); begin += RowCache::kTogether) {
+  for (size_t begin = 0; begin < rows.size(); begin += FindAhead::kAtOnce) {
     const std::span<const FoundRow> found = ahead.Next();
     const std::span<const RowId> now = std::span(rows).subspan(begin, found.size());
     for (size_t i = 0; i < now.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "ps/shard/step_update.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "sharding/rows/record_weights.h"
@@ -25,17 +26,6 @@ void TableTouches::Finish() {
     first_.push_back(i);
   }
   first_.push_back(touches_.size());
-}
-
-void TableTouches::Prefetch(size_t begin, size_t end, size_t bytes) const {
-  constexpr size_t kBytesOfLine = 64;
-  // gcc takes a function that only prefetches for one without effect, and drops calls.
-  asm volatile("");
-  for (size_t i = FirstOf(begin); i < FirstOf(end); ++i) {
-    for (size_t at = 0; at < bytes; at += kBytesOfLine) {
-      __builtin_prefetch(static_cast<const std::byte*>(touches_[i].gradient) + at);
-    }
-  }
 }
 
 std::span<const float> SumOf(const LocalTable& table, Precision precision,
@@ -199,39 +189,34 @@ void StepUpdate::UpdateRows(LocalTable& table, const TableTouches& touches, size
                             size_t end, TurnTimer* turns) {
   const size_t dim = table.layout.dim;
   const std::span<const RowId> rows = touches.rows().subspan(begin, end - begin);
-  std::vector<float> sums(RowCache::kTogether * dim);
-  std::vector<RecordUpdate> updates;
+  std::vector<float> sums(FindAhead::kAtOnce * dim);
+  std::array<RecordUpdate, FindAhead::kAtOnce> updates;
   MarkedRows& marked = rooms_.writer.marked();
-  FindAhead ahead(table, rows, /*claims=*/false, [&](size_t first, size_t last) {
-    touches.Prefetch(begin + first, begin + last, dim * BytesOfWeight(precision()));
-  });
-  std::span<const FoundRow> found;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    const size_t at = r % RowCache::kTogether;
-    if (at == 0) {
-      turns->BeginFirst();
-      found = ahead.Next();
-      turns->EndFirst();
-    }
-    const FoundRow& where = found[at];
-    const std::span<const float> gradient =
-        SumOf(table, precision(), touches.Of(begin + r), std::span(sums).subspan(at * dim, dim));
-    LocalSlice& slice = *where.slice;
-    if (where.slot == RowCache::kNone) {
-      MissesBySlice& misses =
-          slice.MayBeStored(where.position) ? work_->stored : work_->never_written;
-      SliceMisses& of_slice = misses[slice.number];
-      of_slice.slice = &slice;
-      of_slice.misses.push_back({rows[r], {gradient.begin(), gradient.end()}});
-    } else {
+  FindAhead ahead(table, rows, /*claims=*/false);
+  for (size_t r = 0; r < rows.size();) {
+    turns->BeginFirst();
+    const std::span<const FoundRow> found = ahead.Next();
+    turns->EndFirst();
+    size_t cached = 0;
+    for (size_t i = 0; i < found.size(); ++i, ++r) {
+      const FoundRow& where = found[i];
+      const std::span<const float> gradient =
+          SumOf(table, precision(), touches.Of(begin + r), std::span(sums).subspan(i * dim, dim));
+      LocalSlice& slice = *where.slice;
+      if (where.slot == RowCache::kNone) {
+        MissesBySlice& misses =
+            slice.MayBeStored(where.position) ? work_->stored : work_->never_written;
+        SliceMisses& of_slice = misses[slice.number];
+        of_slice.slice = &slice;
+        of_slice.misses.push_back({rows[r], {gradient.begin(), gradient.end()}});
+        continue;
+      }
       std::byte* const record = slice.cache->record(where.slot);
       marked.BeforeUpdate(slice, rows[r], where.slot, record);
       slice.cache->set_dirty(where.slot);
-      updates.push_back({.row = rows[r], .gradient = gradient.data(), .record = record});
+      updates[cached++] = {.row = rows[r], .gradient = gradient.data(), .record = record};
     }
-    if (at + 1 < found.size()) continue;
-    Update(table, updates);
-    updates.clear();
+    Update(table, std::span(updates).first(cached));
   }
 }
 

@@ -59,8 +59,6 @@ class TableTouches {
     const size_t first = FirstOf(begin);
     return std::span(touches_).subspan(first, FirstOf(end) - first);
   }
-  // Asks for the memory of the gradients of rows [begin, end), of `bytes` each.
-  void Prefetch(size_t begin, size_t end, size_t bytes) const;
 
  private:
   size_t FirstOf(size_t row) const { return ascend_ ? row : first_[row]; }

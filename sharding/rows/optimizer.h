@@ -34,14 +34,6 @@ struct StepContext {
   uint64_t missed_steps = 0;
 };
 
-// A row of ApplyAll, as Apply's arguments.
-struct UpdatedRow {
-  const float* gradient = nullptr;
-  float* weights = nullptr;
-  float* state = nullptr;
-  uint64_t missed_steps = 0;
-};
-
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

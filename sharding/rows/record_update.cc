@@ -45,7 +45,7 @@ void UpdateRecords(const TableSpec& table, const Optimizer& optimizer, const Rec
     }
     return;
   }
-  std::array<UpdatedRow, 32> some;
+  std::array<UpdatedRow, 32> some;  // not initialised
   for (size_t begin = 0; begin < rows.size(); begin += some.size()) {
     const size_t count = std::min(some.size(), rows.size() - begin);
     for (size_t i = 0; i < count; ++i) {

@@ -50,7 +50,9 @@ ROWHOUSE_SCALAR Rows ReferenceSgd(Rows rows, float rate) {
   return rows;
 }
 
-ROWHOUSE_SCALAR Rows ReferenceScaled(Rows rows, float rate, float divisor) {
+ROWHOUSE_SCALAR Rows ReferenceRowwiseAdagrad(Rows rows, float rate, float epsilon) {
+  rows.h[0] += ReferenceSumOfSquares(rows.g) / static_cast<float>(rows.g.size());
+  const float divisor = std::sqrt(rows.h[0]) + epsilon;
   for (size_t i = 0; i < rows.g.size(); ++i) rows.w[i] -= rate * (rows.g[i] / divisor);
   return rows;
 }
@@ -114,7 +116,7 @@ struct Kernels {
   void (*add)(const float*, float*, size_t);
   void (*sgd)(float, const float*, float*, size_t);
   void (*adagrad)(float, float, const float*, float*, float*, size_t);
-  void (*scaled)(float, float, const float*, float*, size_t);
+  void (*rowwise_adagrad)(float, float, size_t, const UpdatedRow*, size_t);
   void (*decay)(float, const float*, const float*, float*, size_t);
   void (*momentum)(float, float, const float*, float*, float*, size_t);
   void (*adam)(const AdamFactors&, const float*, float*, float*, float*, size_t);
@@ -134,8 +136,9 @@ struct Kernels {
                                size_t n) {                                                         \
       kernel_bodies::AdagradUpdate(rate, e, g, w, h, n);                                           \
     }                                                                                              \
-    TARGET static void Scaled(float rate, float d, const float* g, float* w, size_t n) {           \
-      kernel_bodies::ScaledUpdate(rate, d, g, w, n);                                               \
+    TARGET static void Rowwise(float rate, float e, size_t n, const UpdatedRow* rows,              \
+                               size_t count) {                                                     \
+      kernel_bodies::RowwiseAdagradUpdate(rate, e, n, rows, count);                                \
     }                                                                                              \
     TARGET static void Decay(float d, const float* g, const float* w, float* s, size_t n) {        \
       kernel_bodies::AddDecay(d, g, w, s, n);                                                      \
@@ -153,8 +156,8 @@ struct Kernels {
       kernel_bodies::FtrlUpdate(f, g, w, q, s, n);                                                 \
     }                                                                                              \
     static Kernels All(bool supported) {                                                           \
-      return {#NAME,   supported, &Sum,      &Add,  &Sgd, &Adagrad,                                \
-              &Scaled, &Decay,    &Momentum, &Adam, &Ftrl};                                        \
+      return {#NAME,    supported, &Sum,      &Add,  &Sgd, &Adagrad,                               \
+              &Rowwise, &Decay,    &Momentum, &Adam, &Ftrl};                                       \
     }                                                                                              \
   }
 
@@ -174,8 +177,8 @@ struct Dispatched {
   static void Adagrad(float rate, float e, const float* g, float* w, float* h, size_t n) {
     AdagradUpdate(rate, e, {g, n}, {w, n}, {h, n});
   }
-  static void Scaled(float rate, float d, const float* g, float* w, size_t n) {
-    ScaledUpdate(rate, d, {g, n}, {w, n});
+  static void Rowwise(float rate, float e, size_t n, const UpdatedRow* rows, size_t count) {
+    RowwiseAdagradUpdate(rate, e, n, {rows, count});
   }
   static void Decay(float d, const float* g, const float* w, float* s, size_t n) {
     AddDecay(d, {g, n}, {w, n}, {s, n});
@@ -191,7 +194,7 @@ struct Dispatched {
   }
   static Kernels All() {
     return {"Dispatched", true,   &Sum,      &Add,  &Sgd, &Adagrad,
-            &Scaled,      &Decay, &Momentum, &Adam, &Ftrl};
+            &Rowwise,     &Decay, &Momentum, &Adam, &Ftrl};
   }
 };
 
@@ -261,9 +264,6 @@ TEST_P(KernelTest, UpdatesHaveTheBitsOfScalarLoops) {
     GetParam().adagrad(0.1f, 1e-8f, got.g.data(), got.w.data(), got.h.data(), n);
     ExpectSameBits(got, ReferenceAdagrad(rows, 0.1f, 1e-8f));
     got = rows;
-    GetParam().scaled(0.1f, 3.7f, got.g.data(), got.w.data(), n);
-    ExpectSameBits(got, ReferenceScaled(rows, 0.1f, 3.7f));
-    got = rows;
     GetParam().decay(0.3f, got.g.data(), got.w.data(), got.h.data(), n);
     ExpectSameBits(got, ReferenceDecay(rows, 0.3f));
     got = rows;
@@ -277,6 +277,27 @@ TEST_P(KernelTest, UpdatesHaveTheBitsOfScalarLoops) {
                            .rate = 0.01f};
     GetParam().adam(adam, got.g.data(), got.w.data(), got.k.data(), got.h.data(), n);
     ExpectSameBits(got, ReferenceAdam(rows, adam));
+  }
+}
+
+TEST_P(KernelTest, RowwiseAdagradHasTheBitsOfScalarLoopsForAnyNumberOfRows) {
+  for (const size_t n : {1, 3, 15, 16, 17, 64, 200}) {
+    for (const size_t count : {1, 2, 8, 9, 20}) {
+      std::vector<Rows> rows;
+      std::vector<UpdatedRow> updates;
+      for (size_t r = 0; r < count; ++r) rows.push_back(Random(n));
+      std::vector<Rows> got = rows;
+      for (Rows& row : got) {
+        updates.push_back({.gradient = row.g.data(),
+                           .weights = row.w.data(),
+                           .state = row.h.data(),
+                           .missed_steps = 0});
+      }
+      GetParam().rowwise_adagrad(0.1f, 1e-10f, n, updates.data(), count);
+      for (size_t r = 0; r < count; ++r) {
+        ExpectSameBits(got[r], ReferenceRowwiseAdagrad(rows[r], 0.1f, 1e-10f));
+      }
+    }
   }
 }
 
@@ -328,11 +349,7 @@ TEST(Reductions, SumsOfBlocksAddUpToTheBitsOfTheWholeRow) {
   EXPECT_EQ(sum, SumOfSquares(row));
 }
 
-TEST(Reductions, MeanSquareDividesOnceByTheColumns) {
-  const std::vector<float> row = {1.0f, 2.0f, 4.0f};
-  EXPECT_EQ(MeanSquare(row), 7.0f);
-  EXPECT_EQ(SumOfSquares({}), 0.0f);
-}
+TEST(Reductions, AnEmptyRowSumsToNothing) { EXPECT_EQ(SumOfSquares({}), 0.0f); }
 
 }  // namespace
 }  // namespace rowhouse

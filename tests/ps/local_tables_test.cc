@@ -91,14 +91,10 @@ TEST(LocalTables, FindAheadGivesEveryRowInItsOrder) {
       ASSERT_NE(cache.Claim(RowId{row}, 0, &victim), RowCache::kNone);
     }
   }
-  size_t fetched = 0, at = 0;
-  FindAhead ahead(table, rows, /*claims=*/false, [&](size_t begin, size_t end) {
-    EXPECT_EQ(begin, fetched);
-    fetched = end;
-  });
+  size_t at = 0;
+  FindAhead ahead(table, rows, /*claims=*/false);
   for (auto found = ahead.Next(); !found.empty(); found = ahead.Next()) {
-    EXPECT_LE(found.size(), RowCache::kTogether);
-    EXPECT_EQ(fetched, std::min(rows.size(), at + 2 * RowCache::kTogether)) << "a group ahead";
+    EXPECT_EQ(found.size(), std::min(FindAhead::kAtOnce, rows.size() - at));
     for (const FoundRow& row : found) {
       EXPECT_EQ(row.slice, &table.slices[0]);
       EXPECT_EQ(row.slot, cache.Find(rows[at]));

@@ -19,6 +19,11 @@ class Sgd final : public OptimizerMember<Sgd> {
     const DecayedGradient decayed(options_.weight_decay, gradient, weights);
     SgdUpdate(step.learning_rate, decayed.values(), weights);
   }
+  void ApplyAll(const StepContext& step, size_t dim,
+                std::span<const UpdatedRow> rows) const override {
+    if (options_.weight_decay != 0.0f) return OptimizerMember::ApplyAll(step, dim, rows);
+    SgdUpdate(step.learning_rate, dim, rows);
+  }
 
  private:
   const OptimizerOptions options_;
