@@ -33,7 +33,7 @@ for change in "$changes"/*.diff; do
     fail "docs/adding.md does not fit the tree: $(basename "$change")"
 done
 
-# The build as it is here: its type, compiler and options decide what ccache can give. But launch/ at -O0: the
+# The build as it is here: its type, compiler and options decide what ccache can give. But launch/ at -O0 and -g0: the
 # changes touch headers that all of it includes, and nothing in it has to be fast here.
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build_dir/CMakeCache.txt"; }
 cmake -S "$copy" -B "$copy/build/release" -G Ninja \
@@ -41,7 +41,7 @@ cmake -S "$copy" -B "$copy/build/release" -G Ninja \
   -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" \
   -DCMAKE_CXX_FLAGS="$(cached CMAKE_CXX_FLAGS)" \
   -DCMAKE_CXX_FLAGS_RELEASE="$(cached CMAKE_CXX_FLAGS_RELEASE)" \
-  -DROWHOUSE_LAUNCH_OPTIONS=-O0 \
+  "-DROWHOUSE_LAUNCH_OPTIONS=-O0;-g0" \
   -DROWHOUSE_UNITY="$(cached ROWHOUSE_UNITY)" \
   -DROWHOUSE_SANITIZE="$(cached ROWHOUSE_SANITIZE)" >"$copy/build/cmake.log" ||
   { cat "$copy/build/cmake.log"; fail "the copy cannot be configured"; }

@@ -14,7 +14,7 @@
 #include <zmq.hpp>
 
 #include "common/clock.h"
-#include "common/open_files.h"
+#include "common/host_limits.h"
 #include "common/transport/local_socket.h"
 #include "common/transport/tcp_socket.h"
 #include "common/transport/zeromq_context.h"

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "launch/bench/stop_signal.h"
+#include "launch/bench/child_run.h"
 
 namespace rowhouse {
 namespace {

@@ -23,12 +23,12 @@
 #include <sstream>
 
 #include "common/durable_file.h"
+#include "common/host_limits.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/kaggle_shape.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/data/imitate.h"
 #include "launch/model/temporary_rows.h"
-#include "ps/shard/process_memory.h"
 #include "worker/data/blocks/converted_dataset.h"
 #include "worker/data/convert/converter.h"
 #include "worker/data/convert/prepared_text.h"

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/host_limits.h"
 #include "common/scatter.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/hosts/host_facts.h"
 #include "launch/profile/run_profiler.h"
-#include "ps/shard/process_memory.h"
 #include "sharding/plans/plan_maker.h"
 
 namespace rowhouse {

@@ -13,7 +13,6 @@
 #include "common/wire/codec.h"
 #include "common/wire/pull.h"
 #include "common/wire/push.h"
-#include "launch/bench_rows/fetch_row.h"
 
 namespace rowhouse {
 namespace {

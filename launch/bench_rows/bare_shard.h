@@ -8,18 +8,28 @@
 // Threads: one caller; the shard's is inside.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "common/frame.h"
+#include "common/kernels/target_clones.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
 #include "launch/bench/one_shard.h"
 #include "ps/cache/page_memory.h"
 
 namespace rowhouse {
+
+// Asks the CPU for all lines of a row. Always inlined, and to be called from nothing that does
+// nothing else: gcc takes a function that only prefetches for one without effect, and drops calls.
+ROWHOUSE_KERNEL_BODY void FetchRow(const void* row, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 64) {
+    __builtin_prefetch(static_cast<const std::byte*>(row) + at, /*rw=*/1);
+  }
+}
 
 class BareShard {
  public:

@@ -8,7 +8,7 @@
 #include "common/scatter.h"
 #include "launch/bench/measured_shard.h"
 #include "launch/bench/stopwatch.h"
-#include "launch/bench_rows/fetch_row.h"
+#include "launch/bench_rows/bare_shard.h"
 #include "launch/bench_rows/timed_pairs.h"
 #include "ps/cache/page_memory.h"
 #include "ps/cache/row_cache.h"

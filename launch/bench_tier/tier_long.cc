@@ -20,16 +20,16 @@
 #include <array>
 #include <functional>
 
+#include "common/host_limits.h"
 #include "common/scatter.h"
 #include "launch/bench/bench.h"
+#include "launch/bench/child_run.h"
 #include "launch/bench/memory_limit.h"
 #include "launch/bench/one_shard.h"
-#include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/bench_tier/bare_rocksdb.h"
 #include "launch/bench_tier/tier_rows.h"
 #include "launch/model/temporary_rows.h"
-#include "ps/shard/process_memory.h"
 #include "ps/store/store_environment.h"
 #include "worker/data/zipf.h"
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "common/register_member.h"
+#include "common/registry.h"
 #include "common/status.h"
 #include "sharding/lab/cost/kernel_table.h"
 

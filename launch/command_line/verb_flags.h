@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/register_member.h"
+#include "common/registry.h"
 #include "launch/settings/setting_fields.h"
 
 namespace rowhouse {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/register_member.h"
+#include "common/registry.h"
 #include "common/status.h"
 #include "launch/command_line/command_line.h"
 #include "launch/settings/settings.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/register_member.h"
+#include "common/registry.h"
 #include "common/status.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/program.h"

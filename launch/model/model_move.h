@@ -15,7 +15,7 @@
 #include "launch/settings/settings.h"
 #include "ps/move/row_move.h"
 #include "ps/shard/shard_opening.h"
-#include "ps/store/opening_progress.h"
+#include "ps/store/opening.h"
 #include "ps/store/row_store.h"
 #include "sharding/plans/job_spec.h"
 #include "worker/embedding/worker_rows.h"

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/host_limits.h"
 #include "common/json_text.h"
 #include "common/serialized.h"
 #include "common/wire/codec.h"
@@ -21,7 +22,6 @@
 #include "launch/figures/json_output.h"
 #include "launch/model/model_lock.h"
 #include "launch/profile/run_profile.h"
-#include "ps/shard/process_memory.h"
 #include "worker/train/step_clock.h"
 #include "worker/train/trainer.h"
 

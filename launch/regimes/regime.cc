@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/durable_file.h"
+#include "common/host_limits.h"
 #include "common/json_text.h"
 #include "common/median.h"
 #include "launch/bench/bench.h"
@@ -20,7 +21,6 @@
 #include "launch/hosts/host_facts.h"
 #include "launch/regimes/local_model.h"
 #include "ps/cache/page_memory.h"
-#include "ps/shard/process_memory.h"
 
 namespace rowhouse {
 namespace {

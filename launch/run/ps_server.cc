@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -44,26 +45,30 @@ void StopServingOnSignals() {
 // hangs must not hold ports and LOCK files for ever. Rows of an answered FLUSH are safe.
 class StopDeadline {
  public:
-  StopDeadline(int supervisor_fd, uint32_t deadline_ms)
-      : thread_([this, supervisor_fd, deadline_ms] { Watch(supervisor_fd, deadline_ms); }) {}
+  StopDeadline(Listener& node, int supervisor_fd, uint32_t deadline_ms)
+      : over_fd_(eventfd(0, EFD_CLOEXEC)), thread_([this, &node, supervisor_fd, deadline_ms] {
+          Watch(node, supervisor_fd, deadline_ms);
+        }) {}
   ~StopDeadline() {
-    is_over_ = true;
+    eventfd_write(over_fd_, 1);
     thread_.join();
+    close(over_fd_);
   }
 
  private:
-  void Watch(int supervisor_fd, uint32_t deadline_ms) {
+  void Watch(Listener& node, int supervisor_fd, uint32_t deadline_ms) const {
     constexpr int kPollMs = 100;
     const SystemClock clock;
     TimeMs stop_by = 0;
-    while (!is_over_) {
-      pollfd supervisor = {.fd = supervisor_fd, .events = POLLIN, .revents = 0};
+    for (;;) {
       // The key has been read, and the supervisor writes nothing else: readable means end of file,
       // so it is gone.
-      if (g_stop || supervisor_fd < 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
-      } else if (poll(&supervisor, 1, kPollMs) > 0) {
+      pollfd ends[] = {{g_stop ? -1 : supervisor_fd, POLLIN, 0}, {over_fd_, POLLIN, 0}};
+      poll(ends, std::size(ends), kPollMs);
+      if (ends[1].revents != 0) return;
+      if (ends[0].revents != 0) {
         g_stop = true;
+        node.Wake();
       }
       if (!g_stop) continue;
       if (stop_by == 0) stop_by = clock.NowMs() + deadline_ms;
@@ -73,7 +78,7 @@ class StopDeadline {
     }
   }
 
-  std::atomic<bool> is_over_ = false;
+  const int over_fd_;
   std::thread thread_;
 };
 
@@ -170,7 +175,7 @@ Status Serve(const Settings& settings) {
     fmt::print("rowhouse ps: {}\n", DescribeSecurity(settings));
     fflush(stdout);
   }
-  const StopDeadline stop_deadline(settings.server.supervisor_fd,
+  const StopDeadline stop_deadline(*node, settings.server.supervisor_fd,
                                    settings.cluster.stop_deadline_ms);
   Server server(options, shard_listener, clock);
   return server.Run(*node, g_stop, /*one_job=*/false);

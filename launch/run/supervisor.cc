@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/counted.h"
-#include "common/open_files.h"
+#include "common/host_limits.h"
 #include "launch/hosts/wait_gatherer.h"
 #include "launch/model/temporary_rows.h"
 

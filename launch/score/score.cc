@@ -11,7 +11,7 @@
 
 #include "common/clean_text.h"
 #include "common/counted.h"
-#include "common/host_memory.h"
+#include "common/host_limits.h"
 #include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/command_line/verb_flags.h"

@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/register_member.h"
 #include "common/registry.h"
 #include "common/value.h"
 #include "launch/settings/setting_fields.h"

@@ -14,7 +14,7 @@
 #include "ps/shard/routed_rows.h"
 #include "ps/shard/shard_opening.h"
 #include "ps/store/directory_state.h"
-#include "ps/store/in_use.h"
+#include "ps/store/opening.h"
 #include "ps/store/parallel_reads.h"
 #include "ps/store/row_store.h"
 

@@ -28,7 +28,6 @@
 #include "common/wire/hello.h"
 #include "common/wire/message.h"
 #include "ps/node/job_opening.h"
-#include "ps/node/server_options.h"
 #include "ps/shard/senders.h"
 #include "sharding/plans/job_spec.h"
 

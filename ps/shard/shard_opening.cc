@@ -8,7 +8,7 @@
 #include "ps/shard/saved_directories.h"
 #include "ps/store/checkpoint_part.h"
 #include "ps/store/directory_state.h"
-#include "ps/store/in_use.h"
+#include "ps/store/opening.h"
 #include "ps/store/replaced_rows.h"
 #include "ps/store/rows_with_deltas.h"
 #include "ps/store/written_rows_file.h"

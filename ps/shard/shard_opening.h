@@ -17,7 +17,7 @@
 
 #include "common/status.h"
 #include "ps/shard/shard_store.h"
-#include "ps/store/opening_progress.h"
+#include "ps/store/opening.h"
 #include "ps/store/readable_places.h"
 #include "ps/store/row_store.h"
 #include "sharding/plans/job_spec.h"

@@ -6,8 +6,8 @@
 #include <optional>
 #include <tuple>
 
+#include "common/host_limits.h"
 #include "common/kill_point.h"
-#include "ps/shard/process_memory.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/replaced_rows.h"
 #include "ps/store/written_rows_file.h"

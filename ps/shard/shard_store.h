@@ -16,7 +16,7 @@
 
 #include "common/status.h"
 #include "ps/shard/shard.h"
-#include "ps/store/opening_progress.h"
+#include "ps/store/opening.h"
 #include "ps/store/part_maker.h"
 #include "ps/store/row_store.h"
 #include "sharding/rows/rows_digest.h"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ps/store/in_use.h"
+#include "ps/store/opening.h"
 #include "ps/store/rocksdb_options.h"
 #include "ps/store/rocksdb_row_files.h"
 

@@ -16,7 +16,7 @@
 #include "common/status.h"
 #include "ps/store/delta_file.h"
 #include "ps/store/directory_state.h"
-#include "ps/store/opening_progress.h"
+#include "ps/store/opening.h"
 #include "ps/store/row_store.h"
 
 namespace rowhouse {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "common/open_files.h"
+#include "common/host_limits.h"
 
 namespace rowhouse {
 namespace {

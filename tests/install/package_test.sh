@@ -49,40 +49,35 @@ done
 # Names of packages that NAME... need here, themselves among them, by dpkg's own records.
 closure() {
   local -A seen=()
-  local queue=("$@") name field
+  local queue=("$@") name one alternatives found
   while ((${#queue[@]} > 0)); do
     name="${queue[0]}" queue=("${queue[@]:1}")
     [[ -z "${seen[$name]-}" ]] || continue
     seen[$name]=1
-    field="$(dpkg-query -W -f '${db:Status-Status} ${Pre-Depends}, ${Depends}\n' "$name" 2>/dev/null |
-      sed -n 's/^installed //p' | head -n 1)"
     # The first of alternatives that is installed; a virtual package's provider.
-    while read -r alternatives; do
-      [[ -n "$alternatives" ]] || continue
-      local one found=""
+    for alternatives in ${needs[$name]//,/ }; do
+      found=""
       for one in ${alternatives//|/ }; do
-        one="${one%%:*}"
-        if [[ "$(dpkg-query -W -f '${db:Status-Status}\n' "$one" 2>/dev/null | head -n 1)" == installed ]]; then
-          found="$one"; break
-        fi
-        found="${providers[$one]-}"
+        one="${one%%:*}" found="${needs[$one]+$one}"
+        found="${found:-${providers[$one]-}}"
         [[ -z "$found" ]] || break
       done
       [[ -n "$found" ]] || fail "nothing here is $alternatives, which $name needs"
       queue+=("$found")
-    done < <(tr ',' '\n' <<<"$field" | sed 's/([^)]*)//g; s/\[[^]]*\]//g; s/ //g')
+    done
   done
   printf '%s\n' "${!seen[@]}"
 }
 
 make_local_root() {
-  local -A providers=()
-  local package_name provided one
-  while IFS=$'\t' read -r package_name provided; do
-    for one in $(tr ',' '\n' <<<"$provided" | sed 's/([^)]*)//g; s/ //g'); do
-      providers[$one]="$package_name"
-    done
-  done < <(dpkg-query -W -f '${db:Status-Status}|${Package}\t${Provides}\n' | sed -n 's/^installed|//p')
+  # Of each installed package what it needs, and who provides a virtual one.
+  local -A needs=() providers=()
+  local package_name needed_there provided one
+  while IFS=$'\t' read -r package_name needed_there provided; do
+    needs[$package_name]="$needed_there"
+    for one in ${provided//,/ }; do providers[$one]="$package_name"; done
+  done < <(dpkg-query -W -f '${db:Status-Status}|${Package}\t,${Pre-Depends},${Depends}\t${Provides}\n' |
+    sed -n 's/^installed|//p' | sed 's/([^)]*)//g; s/\[[^]]*\]//g; s/ //g')
   local essential needed
   mapfile -t essential < <(dpkg-query -W -f '${Essential} ${db:Status-Status} ${Package}\n' | sed -n 's/^yes installed //p')
   mapfile -t needed < <(tr ',' '\n' <<<"$depends" | sed 's/([^)]*)//g; s/ //g; s/|.*//; /^$/d')
@@ -102,16 +97,13 @@ make_local_root() {
     for one in "$info/$name".* "$info/$name":*; do
       [[ ! -e "$one" ]] || cp -a "$one" "$root$info/"
     done
-    dpkg-query -L "$name"
-  done | sed -n 's|^/||p' | sort -u >"$work/files"
+  done
+  dpkg-query -L "${packages[@]}" | sed -n 's|^/||p' | sort -u >"$work/files"
   # What somebody deleted to save room (documentation) is missing, and not needed.
   (cd / && while IFS= read -r one; do [[ ! -e "$one" && ! -L "$one" ]] || printf '%s\0' "$one"; done <"$work/files") |
     tar -C / --create --null --no-recursion --files-from=- --file=- 2>/dev/null |
     tar -C "$root" --extract --file=- --keep-directory-symlink
-  for name in "${packages[@]}"; do
-    dpkg-query --status "$name" | sed 's/^Status: .*/Status: install ok unpacked/'
-    echo
-  done >"$root/var/lib/dpkg/status"
+  dpkg-query --status "${packages[@]}" | sed 's/^Status: .*/Status: install ok unpacked/' >"$root/var/lib/dpkg/status"
   echo amd64 >"$root/var/lib/dpkg/arch"
   : >"$root/var/lib/dpkg/available"
   cp /var/lib/dpkg/info/format "$root/var/lib/dpkg/info/format" 2>/dev/null || true

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/open_files.h"
+#include "common/host_limits.h"
 #include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "tests/testing/testing.h"

@@ -11,7 +11,7 @@
 #include <ctime>
 #include <numeric>
 
-#include "sharding/tables/longest_processing_time.h"
+#include "sharding/tables/load_balance_manager.h"
 
 namespace rowhouse {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/declared_option.h"
-#include "common/host_memory.h"
+#include "common/host_limits.h"
 #include "common/status.h"
 #include "worker/data/batch.h"
 #include "worker/data/schema.h"
