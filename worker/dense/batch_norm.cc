@@ -1,32 +1,15 @@
 #include "worker/dense/batch_norm.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "common/kernels/target_clones.h"
+#include "worker/dense/column_parts.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr double kEpsilon = 1e-5, kShareOfStep = 0.1;
-constexpr size_t kMinFloats = size_t{1} << 16;  // else a thread takes longer to wake up
-
-// Calls work(first, count) for parts of the columns, on the threads: each column is of one thread.
-template <typename Work>
-void ForColumns(size_t samples, size_t columns, const Work& work) {
-  constexpr size_t kLine = 16;  // floats: threads share no cache line
-  const auto threads = static_cast<size_t>(omp_get_max_threads());
-  const size_t part =
-      samples * columns < kMinFloats ? columns : (columns / threads / kLine + 1) * kLine;
-  const auto parts = static_cast<int64_t>((columns + part - 1) / part);
-#pragma omp parallel for schedule(static) if (parts > 1)
-  for (int64_t i = 0; i < parts; ++i) {
-    const size_t first = static_cast<size_t>(i) * part;
-    work(first, std::min(part, columns - first));
-  }
-}
 
 // Columns of an array of samples; a row begins `leading` floats after the one before it.
 struct Columns {

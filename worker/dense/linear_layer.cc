@@ -1,13 +1,12 @@
 #include "worker/dense/linear_layer.h"
 
 #include <glog/logging.h>
-#include <omp.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "common/kernels/half_precision.h"
 #include "common/kernels/target_clones.h"
+#include "worker/dense/column_parts.h"
 
 namespace rowhouse {
 namespace {
@@ -61,24 +60,15 @@ void Sum(size_t samples, size_t columns, size_t leading, float* dy, float* sums)
   MaskAndSumAll<false>(dy, samples, columns, leading, dy, sums);
 }
 
-// Threads divide the columns, so that each sum has the order that one thread gives it.
 void MaskAndSum(bool masks, const float* y, size_t samples, size_t columns, float* dy,
                 float* sums) {
-  constexpr size_t kLine = 16;                    // floats: threads share no cache line
-  constexpr size_t kMinFloats = size_t{1} << 16;  // else a thread takes longer to wake up
-  const auto threads = static_cast<size_t>(omp_get_max_threads());
-  const size_t part =
-      samples * columns < kMinFloats ? columns : (columns / threads / kLine + 1) * kLine;
-  const auto parts = static_cast<int64_t>((columns + part - 1) / part);
-#pragma omp parallel for schedule(static) if (parts > 1)
-  for (int64_t i = 0; i < parts; ++i) {
-    const size_t first = static_cast<size_t>(i) * part, some = std::min(part, columns - first);
+  ForColumns(samples, columns, [&](size_t first, size_t some) {
     if (masks) {
       MaskByReluAndSum(y + first, samples, some, columns, dy + first, sums + first);
     } else {
       Sum(samples, some, columns, dy + first, sums + first);
     }
-  }
+  });
 }
 
 }  // namespace
