@@ -94,6 +94,8 @@ void FindAhead::FindFrom(size_t begin) {
 }
 
 void FindAhead::Prefetch(size_t begin, size_t end) const {
+  // gcc takes a function that only prefetches for one without effect, and may drop its calls.
+  asm volatile("");
   for (size_t r = begin; r < end; ++r) {
     const FoundRow& found = groups_[r / kTogether % 2][r % kTogether];
     if (found.slot != RowCache::kNone) {

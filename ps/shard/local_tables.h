@@ -107,9 +107,9 @@ void MarkAllMissing(StoreRead& read);
 
 // Finds rows that lie here, in their order. Next() returns the next kAtOnce of them (fewer at the
 // end), and prefetches the records of the kAtOnce rows that come kTogether later: more at once
-// would wait for one another, as a CPU fetches a few dozen lines at a time. Rows are looked up up
-// to 2 * kTogether before they are returned. If the caller puts one into the cache meanwhile, it is
-// still returned as not cached; the caller must know such rows.
+// would wait for one another, as a CPU fetches a few dozen lines at a time. A row is looked up at
+// most 2 * kTogether rows before it is returned. If the caller puts it into the cache meanwhile, it
+// is still returned as not cached; the caller must know such rows.
 class FindAhead {
  public:
   static constexpr size_t kAtOnce = 4;
