@@ -46,9 +46,11 @@ void StopServingOnSignals() {
 class StopDeadline {
  public:
   StopDeadline(Listener& node, int supervisor_fd, uint32_t deadline_ms)
-      : over_fd_(eventfd(0, EFD_CLOEXEC)), thread_([this, &node, supervisor_fd, deadline_ms] {
-          Watch(node, supervisor_fd, deadline_ms);
-        }) {}
+      : over_fd_(eventfd(0, EFD_CLOEXEC)) {
+    PCHECK(over_fd_ >= 0) << "eventfd";
+    thread_ = std::thread(
+        [this, &node, supervisor_fd, deadline_ms] { Watch(node, supervisor_fd, deadline_ms); });
+  }
   ~StopDeadline() {
     eventfd_write(over_fd_, 1);
     thread_.join();
