@@ -166,7 +166,7 @@ TEST(OriginalProgram, TheLossesOfItsBenchmarkAreOurs) {
   }
   const json& original = Vectors().at("original_program_runs").at(0);
   TrainRun run{.flags = FlagsOf(original.at("config")), .time_limit = std::chrono::minutes(4)};
-  run.flags.insert(run.flags.end(), {"--cache_mb=4096", "--store=memory"});
+  run.flags.push_back("--cache_mb=4096");
   const TrainResult result = Train(run);
   ExpectLosses(result, original.at("losses"), kTolerance + kHalfADigit);
   EXPECT_GT(result.report.at("rows").at("count"), 3'000'000);

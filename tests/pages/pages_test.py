@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens the pages that rowhouse writes in a headless browser, at three widths, one of them dark.
+"""Opens the pages that rowhouse writes in a headless browser, at three widths, light and dark.
 
 pages_test.py PATH_OF_ROWHOUSE; exit code 77: skipped, for want of a browser or of python3-websocket.
 Each page must say nothing on the console, fit its width, draw its charts and show values under the
@@ -19,7 +19,7 @@ except ImportError as missing:
     print(f"skipped: {missing}; launch/setup.sh --browser installs python3-websocket")
     sys.exit(SKIPPED)
 
-LOOKS = ((390, False), (1280, True), (2560, False))  # width and whether dark, which changes colours alone
+WIDTHS = (390, 1280, 2560)
 ATTACK = "</script><script>window.isAttacked=1</script><img src=x onerror=alert(1)>"
 UNICODE = "Gro\u00dfe \u8868 \U0001f600 <&>'\""
 LONG = "a_table_with_a_name_that_is_much_longer_than_any_screen_of_a_phone_is_wide_" * 3
@@ -285,11 +285,12 @@ def main(rowhouse):
     with tempfile.TemporaryDirectory() as directory, Browser() as browser:
         for name, path, charts in make_pages(rowhouse, directory):
             backgrounds = set()
-            for width, is_dark in LOOKS:
-                for fault in look(browser, path, width, is_dark, charts):
-                    failures += 1
-                    print(f"{name} at {width} px, {'dark' if is_dark else 'light'}: {fault}")
-                backgrounds.add(browser.value(BACKGROUND))
+            for width in WIDTHS:
+                for is_dark in (False, True):
+                    for fault in look(browser, path, width, is_dark, charts):
+                        failures += 1
+                        print(f"{name} at {width} px, {'dark' if is_dark else 'light'}: {fault}")
+                    backgrounds.add(browser.value(BACKGROUND))
             if not re.search(SAID.get(name, ""), browser.value("document.body.innerText")):
                 failures += 1
                 print(f"{name}: does not say {SAID[name]}")
@@ -304,7 +305,7 @@ def main(rowhouse):
             if len(backgrounds) != 2:
                 failures += 1
                 print(f"{name}: light and dark have the background {backgrounds}")
-            print(f"{name}: looked at {len(LOOKS)} times")
+            print(f"{name}: looked at {2 * len(WIDTHS)} times")
     return 1 if failures else 0
 
 
