@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
 
 namespace rowhouse {
 namespace {

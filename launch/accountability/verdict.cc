@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/figures/figure_text.h"
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common/temporary_directory.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/figures/json_output.h"
 #include "launch/hosts/child_process.h"
 
@@ -93,29 +93,6 @@ Result<nlohmann::json> TrainInChild(const ChildRun& run) {
   return MakeStatus(StatusCode::kInternal, "a run of rowhouse train failed: exit code {}: {}",
                     ran.exit_code,
                     run.ranks > 0 ? ran.err : LastLineOf(ran.err.empty() ? ran.out : ran.err));
-}
-
-namespace {
-
-std::atomic<bool> g_stop = false;
-
-}  // namespace
-
-StopSignal::StopSignal() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { g_stop = true; };
-  sigaction(SIGINT, &action, &before_int_);
-  sigaction(SIGTERM, &action, &before_term_);
-}
-
-StopSignal::~StopSignal() {
-  sigaction(SIGINT, &before_int_, nullptr);
-  sigaction(SIGTERM, &before_term_, nullptr);
-}
-
-Status StopSignal::Check() {
-  if (!g_stop) return OkStatus();
-  return MakeStatus(StatusCode::kInternal, "stopped by a signal");
 }
 
 }  // namespace rowhouse

@@ -1,8 +1,6 @@
 // Runs of this program as processes of their own: what the system does, as an operator runs it.
-// They are ended when a signal stops this process (StopSignal). Threads: one.
+// They are ended when a signal stops this process (stop_signal.h). Threads: one.
 #pragma once
-
-#include <signal.h>
 
 #include <chrono>
 #include <cstdint>
@@ -37,23 +35,5 @@ struct ChildRun {
 // Runs `rowhouse train` of this program. Returns its report.json. kInternal with what it printed,
 // or without mpirun with the last line of that, if it fails; kDeadlineExceeded.
 Result<nlohmann::json> TrainInChild(const ChildRun& run);
-
-// StopSignal: lets a bench with gigabytes in a temporary directory end in order on Ctrl-C or
-// SIGTERM. While one exists the signals only set a flag, which loops read by Check().
-//
-// Threads: one at a time in a process; Check from any.
-class StopSignal {
- public:
-  StopSignal();
-  ~StopSignal();  // restores the handlers
-  StopSignal(const StopSignal&) = delete;
-  StopSignal& operator=(const StopSignal&) = delete;
-
-  // kInternal once a signal has come.
-  static Status Check();
-
- private:
-  struct sigaction before_int_ = {}, before_term_ = {};
-};
 
 }  // namespace rowhouse

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "launch/bench/bench.h"
-#include "launch/bench/child_run.h"
 #include "launch/bench/measured_shard.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"

@@ -20,8 +20,8 @@
 
 #include "common/median.h"
 #include "common/scatter.h"
-#include "launch/bench/child_run.h"
 #include "launch/bench/memory_limit.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/bench_tier/bare_rocksdb.h"
 #include "launch/bench_tier/tier_rows.h"

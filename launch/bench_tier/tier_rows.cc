@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
 #include "sharding/rows/record.h"
 

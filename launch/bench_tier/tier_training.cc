@@ -18,6 +18,7 @@
 #include "launch/bench/child_run.h"
 #include "launch/bench/kaggle_shape.h"
 #include "launch/bench/memory_limit.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/bench_tier/tier_rows.h"
 #include "ps/store/store_environment.h"
 

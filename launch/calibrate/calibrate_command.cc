@@ -4,6 +4,7 @@
 #include "common/output_path.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/calibrate/calibration.h"
 #include "launch/calibrate/measured_kernel.h"
 #include "launch/calibrate/trained_config.h"

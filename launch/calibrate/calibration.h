@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/figures/figures.h"
 #include "sharding/lab/cost/kernel_table.h"

@@ -1,5 +1,4 @@
-// ScalingSweep: a run simulated on clusters of many sizes, every rank on a host of its own; and the
-// flags that say how to simulate.
+// ScalingSweep: a run simulated on clusters of many sizes, every rank on a host of its own.
 //
 // Threads: pure, but for reading files of the settings.
 #pragma once
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include "common/status.h"
-#include "launch/command_line/command_line.h"
 #include "launch/prediction/lab_run.h"
 #include "sharding/lab/simulator/simulator.h"
 
@@ -42,13 +40,5 @@ bool PlansEachPoint(const LabRun& run);
 // ids. The lookups of a sample are those of the trace at every point. kUsage for a run with a plan
 // file, and as PlanOf, AutoPlanOf and Simulate.
 Result<std::vector<ScalingPoint>> SweepScaling(const LabRun& run, const ScalingOptions& options);
-
-// Of `rowhouse plan`: --simulated_steps, --simulation_seed and --jitter; for those that are not
-// given, those of `defaults`. kUsage, naming the flag, for a value out of range.
-Result<SimulatorOptions> SimulatorOptionsOf(const CommandLine& command_line,
-                                            SimulatorOptions defaults = {});
-
-// "100 steps, seed 1, jitter 5 %".
-std::string SimulatorOptionsText(const SimulatorOptions& options);
 
 }  // namespace rowhouse

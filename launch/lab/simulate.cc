@@ -9,7 +9,7 @@
 #include "launch/figures/figure_text.h"
 #include "launch/figures/json_members.h"
 #include "launch/lab/measured_beside.h"
-#include "launch/lab/scaling.h"
+#include "launch/lab/simulator_flags.h"
 #include "launch/plan/candidate_plans.h"
 #include "launch/plan/candidates_report.h"
 #include "launch/plan/lab_page.h"

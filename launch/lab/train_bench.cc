@@ -18,6 +18,7 @@
 #include "common/temporary_directory.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"

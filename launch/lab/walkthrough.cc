@@ -7,6 +7,7 @@
 
 #include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
+#include "launch/bench/stop_signal.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
 #include "launch/figures/figures.h"

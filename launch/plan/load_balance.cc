@@ -9,7 +9,7 @@
 #include "common/read_value.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/figure_text.h"
-#include "sharding/tables/load_balance_manager.h"
+#include "sharding/tables/longest_processing_time.h"
 
 namespace rowhouse {
 namespace {

@@ -1,8 +1,8 @@
+#include "launch/run/early_stop.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
-
-#include "launch/run/best_model.h"
 
 namespace rowhouse {
 namespace {

@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "sharding/tables/load_balance_manager.h"
+#include "sharding/tables/longest_processing_time.h"
 #include "tests/sharding/load_balance_views.h"
 #include "tests/testing/testing.h"
 

@@ -1,5 +1,6 @@
 // Longest processing time first: by hand, and against every assignment of small instances.
-#include "sharding/tables/load_balance_manager.h"
+#include "sharding/tables/longest_processing_time.h"
+
 #include "tests/testing/testing.h"
 // After gtest's, which testing.h includes.
 #include <rapidcheck/gtest.h>

@@ -11,7 +11,7 @@
 #include <ctime>
 #include <numeric>
 
-#include "sharding/tables/load_balance_manager.h"
+#include "sharding/tables/longest_processing_time.h"
 
 namespace rowhouse {
 namespace {

@@ -1,4 +1,4 @@
-#include "launch/run/best_model.h"
+#include "launch/run/best_test.h"
 
 #include <algorithm>
 #include <vector>

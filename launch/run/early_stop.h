@@ -1,23 +1,3 @@
-// The best model by validation: which it is (EarlyStop), and TestBest: its test at the end of a
-// run, from its checkpoint, which chooses nothing. The worker that prints makes it alone, as the
-// shards hold the last rows; its figures are those of `rowhouse eval` of the checkpoint's
-// directory. Threads: one.
-#pragma once
-
-#include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
-
-#include "launch/report/report.h"
-#include "launch/report/training_history.h"
-#include "launch/run/worker_run.h"
-#include "worker/data/dataset.h"
-#include "worker/train/evaluator.h"
-#include "worker/train/trainer.h"
-
-namespace rowhouse {
-
 // EarlyStop: which validation of a model was the best so far, and what follows where later ones are
 // no better: the learning rate is cut (--plateau_patience; torch's ReduceLROnPlateau without
 // threshold and cooldown), and training ends (--early_stop_patience). --early_stop_metric says what
@@ -25,6 +5,17 @@ namespace rowhouse {
 //
 // It follows from the validations in their order alone, all of the model's runs on this part of the
 // data; the learning curve that is saved with a model has those before a run. Threads: plain data.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "launch/report/training_history.h"
+
+namespace rowhouse {
+
 class EarlyStop {
  public:
   EarlyStop(const std::string& metric, uint64_t patience, uint64_t plateau_patience = 0)
@@ -63,12 +54,5 @@ class EarlyStop {
   uint64_t since_best_ = 0, since_best_or_cut_ = 0;  // validations
   uint64_t cuts_ = 0;
 };
-
-// Fills in best->test_auc and test_logloss: of the test samples of `data`, or, where the last model
-// is the best, of `last`, the test after the last step. Returns why there are none, or "" where
-// there is nothing to test, or an operator waits for the run's end: rows that lie on other hosts,
-// or half of save_deadline_ms that is over.
-std::string TestBest(const WorkerSetup& setup, const TrainingSummary& summary,
-                     const Evaluation& last, Dataset& data, RunReport::Best* best);
 
 }  // namespace rowhouse
