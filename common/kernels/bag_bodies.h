@@ -26,6 +26,7 @@ struct BagWork {
   const std::byte* rows;
   uint32_t bits;  // of a number (quantised_rows.h)
   size_t row_bytes;
+  size_t stride;  // from the begin of a row to that of the next
   size_t dim;
   float* out;
   uint32_t* winners;    // of floats; null: sums
@@ -39,7 +40,7 @@ ROWHOUSE_KERNEL_BODY void PrefetchBytes(const std::byte* bytes, size_t count) {
 }
 
 ROWHOUSE_KERNEL_BODY const std::byte* RowOf(const BagWork& work, size_t lookup) {
-  return work.rows + size_t{work.bags.slots[lookup]} * work.row_bytes;
+  return work.rows + size_t{work.bags.slots[lookup]} * work.stride;
 }
 
 template <size_t kBytes>

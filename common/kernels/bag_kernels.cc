@@ -42,6 +42,7 @@ void Pool(const BagView& bags, const RowsView& rows, size_t dim, std::span<float
             .rows = rows.bytes.data(),
             .bits = rows.bits,
             .row_bytes = BytesOfRow(rows.bits, dim),
+            .stride = rows.BytesToNext(dim),
             .dim = dim,
             .out = out.data(),
             .winners = winners,
@@ -73,10 +74,10 @@ constexpr float kExactLimit =
 
 ROWHOUSE_TARGET_CLONES
 void AddExactCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, const float* weights,
-                 const float* rows, size_t dim, double* sums) {
+                 const std::byte* rows, size_t stride, size_t dim, double* sums) {
   for (size_t b = 0; b < bags; ++b, sums += dim) {
     for (size_t p = offsets[b]; p < offsets[b + 1]; ++p) {
-      const float* row = rows + size_t{slots[p]} * dim;
+      const auto* row = reinterpret_cast<const float*>(rows + size_t{slots[p]} * stride);
       const float weight = weights == nullptr ? 1.0f : weights[p];
       for (size_t c = 0; c < dim; ++c) {
         const float term = weight * row[c];
@@ -92,20 +93,22 @@ void AddExactCsr(const uint32_t* offsets, size_t bags, const uint32_t* slots, co
 
 const char* BagInstructions() { return NameOfTarget(); }
 
-void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
-                  std::span<double> sums) {
+void AddExactSums(const BagView& bags, const RowsView& rows, size_t dim, std::span<double> sums) {
   CHECK_EQ(sums.size(), bags.bags() * dim);
+  CHECK_EQ(rows.bits, kFloatBits);
   AddExactCsr(bags.offsets.data(), bags.bags(), bags.slots.data(),
-              bags.weights.empty() ? nullptr : bags.weights.data(), rows.data(), dim, sums.data());
+              bags.weights.empty() ? nullptr : bags.weights.data(), rows.bytes.data(),
+              rows.BytesToNext(dim), dim, sums.data());
 }
 
 void SumBags(const BagView& bags, const RowsView& rows, size_t dim, std::span<float> out) {
   Pool(bags, rows, dim, out, /*winners=*/nullptr);
 }
 
-void MaxBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out,
+void MaxBags(const BagView& bags, const RowsView& rows, size_t dim, std::span<float> out,
              std::span<uint32_t> winners) {
   CHECK_EQ(winners.size(), out.size());
+  CHECK_EQ(rows.bits, kFloatBits);
   Pool(bags, rows, dim, out, winners.data());
 }
 
@@ -121,7 +124,8 @@ void GatherRows(std::span<const uint32_t> slots, const RowsView& rows, size_t di
   CHECK_EQ(out.size(), slots.size() * dim);
   const size_t prefetch_end = PrefetchEnd(slots.size(), rows.bytes.size());
   const size_t bytes = BytesOfRow(rows.bits, dim);
-  const auto row = [&](size_t p) { return rows.bytes.data() + size_t{slots[p]} * bytes; };
+  const size_t stride = rows.BytesToNext(dim);
+  const auto row = [&](size_t p) { return rows.bytes.data() + size_t{slots[p]} * stride; };
   for (size_t p = 0; p < slots.size(); ++p) {
     if (p < prefetch_end) PrefetchBytes(row(p + kRowsAhead), bytes);
     const std::span<float> to = out.subspan(p * dim, dim);

@@ -18,22 +18,22 @@
 
 namespace rowhouse {
 
-// Rows in memory, one after the other: floats, or quantised (quantised_rows.h).
+// Rows in memory: floats, or quantised (quantised_rows.h), one after the other or `stride` bytes
+// from one to the next.
 struct RowsView {
   RowsView() = default;
   template <std::convertible_to<std::span<const float>> Floats>
   RowsView(const Floats& floats)  // NOLINT: implicit by intent
       : bytes(std::as_bytes(std::span<const float>(floats))) {}
-  RowsView(std::span<const std::byte> rows, uint32_t bits_of_number)
-      : bytes(rows), bits(bits_of_number) {}
+  RowsView(std::span<const std::byte> rows, uint32_t bits_of_number, size_t row_stride = 0)
+      : bytes(rows), bits(bits_of_number), stride(row_stride) {}
 
-  // Requires bits == kFloatBits.
-  std::span<const float> floats() const {
-    return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
-  }
+  // From the begin of a row of `dim` numbers to that of the next.
+  size_t BytesToNext(size_t dim) const { return stride > 0 ? stride : BytesOfRow(bits, dim); }
 
   std::span<const std::byte> bytes;
   uint32_t bits = kFloatBits;  // of a number; see quantised_rows.h
+  size_t stride = 0;           // 0: rows without gaps
 };
 
 // A batch of bags in CSR form: bag b is slots[offsets[b] .. offsets[b + 1]).
@@ -56,7 +56,8 @@ void SumBags(const BagView& bags, const RowsView& rows, size_t dim, std::span<fl
 // The greatest value of each column, and its position in bags.slots (bags x dim), or 0 and
 // kNoWinner for an empty bag. The earliest position wins a tie; a NaN stays where it is first, else
 // it loses.
-void MaxBags(const BagView& bags, std::span<const float> rows, size_t dim, std::span<float> out,
+// Requires rows of floats, as do exact terms below.
+void MaxBags(const BagView& bags, const RowsView& rows, size_t dim, std::span<float> out,
              std::span<uint32_t> winners);
 // The backward of sums without weights: row_gradients[slot] += gradient[bag], lookup by lookup.
 void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_t dim,
@@ -66,7 +67,6 @@ void GatherRows(std::span<const uint32_t> slots, const RowsView& rows, size_t di
                 std::span<float> out);
 
 // Adds the exact terms of bags to `sums` (bags x dim).
-void AddExactSums(const BagView& bags, std::span<const float> rows, size_t dim,
-                  std::span<double> sums);
+void AddExactSums(const BagView& bags, const RowsView& rows, size_t dim, std::span<double> sums);
 
 }  // namespace rowhouse

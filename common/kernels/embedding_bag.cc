@@ -55,7 +55,7 @@ void PoolBags(const BagView& bags, const BagOptions& options, const RowsView& ro
   }
   if (options.exact && options.pooling != Pooling::kMax) {
     std::vector<double> sums(out.size());
-    AddExactSums(bags, rows.floats(), dim, sums);
+    AddExactSums(bags, rows, dim, sums);
     std::transform(sums.begin(), sums.end(), out.begin(),
                    [](double sum) { return static_cast<float>(sum); });
     if (options.pooling == Pooling::kMean) DivideByLookups(bags, dim, out);
@@ -63,7 +63,7 @@ void PoolBags(const BagView& bags, const BagOptions& options, const RowsView& ro
   }
   if (options.pooling == Pooling::kMax) {
     winners->resize(out.size());
-    return MaxBags(bags, rows.floats(), dim, out, *winners);
+    return MaxBags(bags, rows, dim, out, *winners);
   }
   SumBags(bags, rows, dim, out);
   if (options.pooling == Pooling::kMean) DivideByLookups(bags, dim, out);

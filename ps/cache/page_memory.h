@@ -17,6 +17,7 @@ class PageMemory {
   PageMemory& operator=(PageMemory&& other) noexcept;
 
   std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
 
   // Gives back the pages that lie below `end` bytes as a whole; they read as zero from then on.
   void ReleaseBelow(size_t end);

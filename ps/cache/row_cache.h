@@ -131,6 +131,8 @@ class RowCache {
   // The record for who reads its weights and state alone: the count of lookups in its trailer may
   // be behind.
   const std::byte* values(Slot slot) const { return records_.at(slot); }
+  // Those of all slots, one after the other.
+  std::span<const std::byte> all_values() const { return records_.all(); }
 
   // Counts lookups of the row. In a direct array the record is not written, as nothing reads its
   // count before the record leaves the array: a few lookups wait beside the flags of the slot.

@@ -97,7 +97,7 @@ void SortByRow(const TableLookups& lookups, size_t dim, RowGradients* result) {
 
 }  // namespace
 
-PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const float> rows,
+PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const RowsOfBags> rows,
                             const LocalTables& tables) {
   size_t sum_bytes = 0, winner_bytes = 0;
   for (const PulledBags& one : bags) {
@@ -111,18 +111,18 @@ PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const fl
   std::vector<float> sums;
   std::vector<double> partial;
   std::vector<uint32_t> places;
-  for (const PulledBags& one : bags) {
+  for (size_t b = 0; b < bags.size(); ++b) {
+    const PulledBags& one = bags[b];
     const size_t dim = tables[one.table].layout.dim, values = ValuesOf(one, dim);
-    const std::span<const float> of_bags = rows.first(one.rows.size() * dim);
-    rows = rows.subspan(of_bags.size());
+    const BagView view = {.offsets = one.offsets, .slots = rows[b].slots, .weights = one.weights};
     if (one.part.is_partial) {
       partial.assign(values, 0.0);
-      AddExactSums(one.view(), of_bags, dim, partial);
+      AddExactSums(view, rows[b].rows, dim, partial);
       std::memcpy(to, partial.data(), values * sizeof(double));
       to += values * sizeof(double);
     } else {
       sums.resize(values);
-      PoolBags(one.view(), PoolingOf(one.part), of_bags, dim, sums, &places);
+      PoolBags(view, PoolingOf(one.part), rows[b].rows, dim, sums, &places);
       std::memcpy(to, sums.data(), values * sizeof(float));
       to += values * sizeof(float);
     }
@@ -135,11 +135,36 @@ PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const fl
   return pooled;
 }
 
-void RowGradients::Sum(size_t begin, size_t end, size_t dim, std::span<float> gradients) const {
-  PoolBags({.offsets = std::span(offsets).subspan(begin, end - begin + 1),
-            .slots = bags,
-            .weights = weights},
-           {.pooling = Pooling::kSum}, of_bags, dim, gradients, nullptr);
+std::vector<const float*> RowGradients::Sum(size_t begin, size_t end, size_t dim,
+                                            std::vector<float>* sums) const {
+  std::vector<const float*> gradients(end - begin);
+  std::vector<uint32_t> ends = {0}, bags_of_sums;
+  std::vector<float> weights_of_sums;
+  const auto is_sum = [this](size_t row) {
+    return offsets[row + 1] - offsets[row] != 1 || !weights.empty();
+  };
+  for (size_t r = begin; r < end; ++r) {
+    if (!is_sum(r)) {
+      gradients[r - begin] = &of_bags[bags[offsets[r]] * dim];
+      continue;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(offsets[r]);
+    const auto last = static_cast<std::ptrdiff_t>(offsets[r + 1]);
+    bags_of_sums.insert(bags_of_sums.end(), bags.begin() + first, bags.begin() + last);
+    ends.push_back(static_cast<uint32_t>(bags_of_sums.size()));
+    if (weights.empty()) continue;
+    weights_of_sums.insert(weights_of_sums.end(), weights.begin() + first, weights.begin() + last);
+  }
+  sums->resize((ends.size() - 1) * dim);
+  PoolBags({.offsets = ends, .slots = bags_of_sums, .weights = weights_of_sums},
+           {.pooling = Pooling::kSum}, of_bags, dim, *sums, nullptr);
+  const float* sum = sums->data();
+  for (size_t r = begin; r < end; ++r) {
+    if (!is_sum(r)) continue;
+    gradients[r - begin] = sum;
+    sum += dim;
+  }
+  return gradients;
 }
 
 std::map<uint32_t, RowGradients> GradientsOfBags(const std::vector<PushedBags>& parts,
@@ -159,11 +184,18 @@ std::map<uint32_t, RowGradients> GradientsOfBags(const std::vector<PushedBags>& 
   std::map<uint32_t, RowGradients> by_table;
   for (auto& [table, of_table] : lookups) {
     RowGradients& result = by_table[table];
-    ids.clear();
-    for (const PushedBag* one : of_table.lists) {
-      for (const uint32_t slot : one->bags->slots) ids.push_back(Raw(one->bags->rows[slot]));
+    if (const PulledBags& first = *of_table.lists.front()->bags; of_table.lists.size() == 1) {
+      result.rows = first.rows;
+      of_table.slots = first.slots;
+      counts.assign(first.rows.size(), 0);
+      for (const uint32_t slot : first.slots) ++counts[slot];
+    } else {
+      ids.clear();
+      for (const PushedBag* one : of_table.lists) {
+        for (const uint32_t slot : one->bags->slots) ids.push_back(Raw(one->bags->rows[slot]));
+      }
+      merge.Merge(ids, &result.rows, &counts, &of_table.slots);
     }
-    merge.Merge(ids, &result.rows, &counts, &of_table.slots);
     const size_t dim = tables[table].layout.dim;
     if (of_table.has_max) {
       AddOfMaxima(of_table, dim, &result);

@@ -32,7 +32,6 @@ struct PulledBags {
   std::vector<uint32_t> offsets;  // bags + 1
   std::vector<float> weights;     // one a lookup, or none
 
-  BagView view() const { return {.offsets = offsets, .slots = slots, .weights = weights}; }
   bool operator==(const PulledBags&) const = default;
   uint64_t bytes() const {
     return sizeof(*this) + rows.size() * sizeof(RowId) +
@@ -53,12 +52,18 @@ struct PushedBags {
   const Frame& winners;
 };
 
-// Sums or maxima of pulled bags, and the winners of maxima, as PullReply has them. `rows`: weights
-// of the rows of all bags, in their order.
+// Where the rows of one list of bags lie: floats, and of each lookup the place of its row there.
+struct RowsOfBags {
+  RowsView rows;
+  std::span<const uint32_t> slots;
+};
+
+// Sums or maxima of pulled bags, and the winners of maxima, as PullReply has them. `rows`: of each
+// list of bags.
 struct PooledFrames {
   Frame sums, winners;
 };
-PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const float> rows,
+PooledFrames PoolPulledBags(std::span<const PulledBags> bags, std::span<const RowsOfBags> rows,
                             const LocalTables& tables);
 
 // Gradients of the rows of one table: of each row the sum, in their order, of the gradients of the
@@ -70,8 +75,10 @@ struct RowGradients {
   std::vector<float> weights;     // of each lookup, or none
   std::vector<float> of_bags;     // bags x dim
 
-  // Writes the gradients of rows [begin, end), of dim floats each.
-  void Sum(size_t begin, size_t end, size_t dim, std::span<float> gradients) const;
+  // The gradients of rows [begin, end), of dim floats each: a row of one lookup without a weight
+  // has that of its bag, and those of all others are written to *sums.
+  std::vector<const float*> Sum(size_t begin, size_t end, size_t dim,
+                                std::vector<float>* sums) const;
 };
 
 // What one worker's push of bags adds to rows, by index of the table. `pulled`: the bags that the

@@ -125,15 +125,19 @@ void Pulls::Clear() {
 
 void Pulls::ServeOne(PullTask task, AnswerCharge held) {
   const bool eval = task.eval;
-  Frame place(NumbersOf(task) * BytesOfWeight(precision()));
-  Pull pull{.task = std::move(task), .rows = std::move(place), .held = std::move(held)};
+  Pull pull{.task = std::move(task), .rows = {}, .held = std::move(held)};
   MissesBySlice misses;
   InitialBySlice initial;
   const uint64_t rows_asked = pull.task.ids.size() / sizeof(uint64_t);
   state_.End(ShardPhase::kOther);
+  std::span<const LocalRows> tables = pull.task.tables;
+  const bool is_pooled = PoolInCache(pull);
+  if (is_pooled) tables = tables.first(tables.size() - pull.task.bags.size());
+  const size_t numbers = is_pooled ? pull.task.reply_numbers : NumbersOf(pull.task);
+  pull.rows = Frame(numbers * BytesOfWeight(precision()));
   TurnTimer turns(state_.fine_phases());
   Place at{.first = 0, .offset = 0};
-  for (const LocalRows& rows : pull.task.tables) {
+  for (const LocalRows& rows : tables) {
     GatherRows(pull, rows, at, &misses, &initial, &turns);
     at.first += rows.rows;
     at.offset += size_t{rows.rows} * rooms_.tables[rows.table].layout.dim;
@@ -157,6 +161,80 @@ void Pulls::ServeOne(PullTask task, AnswerCharge held) {
   pull.has_waited = true;
   if (!eval) ++state_.counters.pulls_from_store;
   ReadMisses(std::move(pull), std::move(misses));
+}
+
+bool Pulls::PoolInCache(Pull& pull) {
+  const PullTask& task = pull.task;
+  if (task.bags.empty() || precision() != Precision::kF32) return false;
+  std::vector<std::vector<uint32_t>> slots_of_rows;  // of each list of bags
+  for (const PulledBags& bags : task.bags) {
+    LocalTable& table = rooms_.tables[bags.table];
+    if (table.slices.size() != 1 || table.layout.precision != Precision::kF32) return false;
+    if (table.slices.front().cache->capacity_rows() > UINT32_MAX) return false;
+    std::vector<uint32_t>& slots = slots_of_rows.emplace_back();
+    slots.reserve(bags.rows.size());
+    FoundTogether found;
+    for (size_t r = 0; r < bags.rows.size(); r += found.size()) {
+      const size_t some = std::min(found.size(), bags.rows.size() - r);
+      table.FindTogether(std::span(bags.rows).subspan(r, some), &found);
+      for (const FoundRow& row : std::span(found).first(some)) {
+        if (row.slot == RowCache::kNone) return false;
+        slots.push_back(static_cast<uint32_t>(row.slot));
+      }
+    }
+  }
+  // Rows of bags come last.
+  const uint32_t* count = nullptr;
+  if (!task.eval) {
+    const std::span<const uint32_t> counts = task.counts.As<uint32_t>();
+    size_t rows = 0;
+    for (const std::vector<uint32_t>& slots : slots_of_rows) rows += slots.size();
+    count = counts.last(rows).data();
+  }
+  std::vector<std::vector<uint32_t>> slots_of_lookups;
+  std::vector<RowsOfBags> where;
+  for (size_t b = 0; b < task.bags.size(); ++b) {
+    const PulledBags& bags = task.bags[b];
+    LocalTable& table = rooms_.tables[bags.table];
+    LocalSlice& slice = table.slices.front();
+    RowCache& cache = *slice.cache;
+    const std::vector<uint32_t>& slots = slots_of_rows[b];
+    for (size_t r = 0; r < slots.size() && !task.eval; ++r) {
+      if (slice.reuse != nullptr) slice.reuse->Add(bags.rows[r]);
+      cache.Pin(slots[r], task.request.header.step);
+      cache.CountLookups(slots[r], *count++);
+    }
+    Count(table, {.from_memory = task.eval ? 0 : slots.size()});
+    std::vector<uint32_t>& of_lookups = slots_of_lookups.emplace_back(bags.slots.size());
+    std::ranges::transform(bags.slots, of_lookups.begin(),
+                           [&](uint32_t row) { return slots[row]; });
+    where.push_back(
+        {.rows = {cache.all_values(), kFloatBits, table.layout.bytes()}, .slots = of_lookups});
+  }
+  pull.pooled = PoolPulledBags(task.bags, where, rooms_.tables);
+  return true;
+}
+
+void Pulls::PoolGathered(Pull& pull) const {
+  const PullTask& task = pull.task;
+  std::span<const float> rows = std::as_const(pull.rows).As<float>();
+  std::vector<float> unpacked;
+  if (precision() == Precision::kF32) {
+    rows = rows.subspan(task.reply_numbers);
+  } else {
+    unpacked.resize(NumbersOf(task) - task.reply_numbers);
+    UnpackNumbers(precision(), PlaceOf(pull, task.reply_numbers), unpacked);
+    rows = unpacked;
+  }
+  std::vector<RowsOfBags> where;
+  for (const PulledBags& bags : task.bags) {
+    const size_t numbers = bags.rows.size() * rooms_.tables[bags.table].layout.dim;
+    where.push_back({.rows = rows.first(numbers), .slots = bags.slots});
+    rows = rows.subspan(numbers);
+  }
+  pull.pooled = PoolPulledBags(task.bags, where, rooms_.tables);
+  pull.rows =
+      Frame::CopyOf(pull.rows.bytes().first(task.reply_numbers * BytesOfWeight(precision())));
 }
 
 void Pulls::GatherRows(Pull& pull, const LocalRows& of_table, Place at, MissesBySlice* misses,
@@ -360,25 +438,11 @@ void Pulls::Count(LocalTable& table, const RowsPulled& pulled) {
 void Pulls::Answer(Pull pull) {
   PullTask& task = pull.task;
   Frames payload;
-  if (task.bags.empty()) {
-    payload.push_back(std::move(pull.rows));
-  } else {
-    // The rows of bags follow those of the reply.
-    Frame reply =
-        Frame::CopyOf(pull.rows.bytes().first(task.reply_numbers * BytesOfWeight(precision())));
-    std::span<const float> rows = pull.rows.As<float>();
-    std::vector<float> unpacked;
-    if (precision() == Precision::kF32) {
-      rows = rows.subspan(task.reply_numbers);
-    } else {
-      unpacked.resize(NumbersOf(task) - task.reply_numbers);
-      UnpackNumbers(precision(), PlaceOf(pull, task.reply_numbers), unpacked);
-      rows = unpacked;
-    }
-    PooledFrames pooled = PoolPulledBags(task.bags, rows, rooms_.tables);
-    payload.push_back(std::move(reply));
-    payload.push_back(std::move(pooled.sums));
-    payload.push_back(std::move(pooled.winners));
+  if (!task.bags.empty() && !pull.pooled) PoolGathered(pull);
+  payload.push_back(std::move(pull.rows));
+  if (pull.pooled) {
+    payload.push_back(std::move(pull.pooled->sums));
+    payload.push_back(std::move(pull.pooled->winners));
     if (!task.eval) {
       const Status status = rooms_.pushes.NotePulled(task.request.header, std::move(task.bags));
       if (!status.ok()) return state_.out.Refuse(task.request, status);

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -74,10 +75,11 @@ class Pulls {
   struct Pull {
     PullTask task;
     Frame rows;  // weights as numbers of the pull's precision, filled as rows are found
-    std::vector<Miss> misses;  // being read, in the order of the reads
-    std::vector<Miss> coming;  // being read for a prefetch
-    bool has_waited = false;   // for the store
-    AnswerCharge held = {};    // of the answer
+    std::vector<Miss> misses;                 // being read, in the order of the reads
+    std::vector<Miss> coming;                 // being read for a prefetch
+    std::optional<PooledFrames> pooled = {};  // if it has bags that are pooled already
+    bool has_waited = false;                  // for the store
+    AnswerCharge held = {};                   // of the answer
   };
 
   // Unless it is kYes, there is no room for the answer now, and `task` is as it was.
@@ -94,6 +96,11 @@ class Pulls {
   struct Place {
     size_t first, offset;
   };
+  // Pools bags in the records themselves if the cache has all of their rows. A copy of the rows of
+  // some thousand bags would be written to memory and read again.
+  bool PoolInCache(Pull& pull);
+  // Pools those whose rows were gathered behind the rows of the reply, which stay.
+  void PoolGathered(Pull& pull) const;
   void GatherRows(Pull& pull, const LocalRows& rows, Place at, MissesBySlice* misses,
                   InitialBySlice* initial, TurnTimer* turns);
   Status TakeInitialValues(Pull& pull, LocalSlice& slice, std::span<const Miss> wanted);

@@ -146,22 +146,15 @@ void StepUpdate::EndWork(Work work) {
   ReadMisses(std::move(work.stored));
 }
 
-const std::byte* StepUpdate::RowSums::Pack(Precision precision) {
-  if (precision == Precision::kF32) return std::as_bytes(std::span(sums)).data();
-  packed.resize(sums.size() * BytesOfWeight(precision));
-  PackNumbers(precision, sums, packed.data());
-  return packed.data();
-}
-
 // The gradients that bags give to rows [begin, end) of a table, whose touches ascend by row, and
 // so of each worker.
 void StepUpdate::SumBags(uint32_t table, size_t begin, size_t end) {
   const size_t dim = DimOf(rooms_.tables, table);
   const std::span<const RowId> rows = work_->touches[table].rows().subspan(begin, end - begin);
-  std::vector<const std::byte*> next(work_->of_bags.size());  // of each worker
-  work_->sums.resize(next.size());
+  std::vector<std::vector<const void*>> gradients(work_->of_bags.size());  // of each worker
+  work_->sums.resize(gradients.size());
   bool has_bags = false;
-  for (size_t w = 0; w < next.size(); ++w) {
+  for (size_t w = 0; w < gradients.size(); ++w) {
     const auto found = work_->of_bags[w].find(table);
     if (found == work_->of_bags[w].end() || rows.empty()) continue;
     has_bags = true;
@@ -173,15 +166,22 @@ void StepUpdate::SumBags(uint32_t table, size_t begin, size_t end) {
     const size_t first = place_of(rows.front());
     const size_t last = place_of(RowId{Raw(rows.back()) + 1});
     RowSums& sums = work_->sums[w];
-    sums.sums.resize((last - first) * dim);
-    of_worker.Sum(first, last, dim, sums.sums);
-    next[w] = sums.Pack(precision());
+    const std::vector<const float*> floats = of_worker.Sum(first, last, dim, &sums.sums);
+    gradients[w].assign(floats.begin(), floats.end());
+    if (precision() == Precision::kF32) continue;
+    sums.packed.resize(floats.size() * dim * BytesOfWeight(precision()));
+    std::byte* to = sums.packed.data();
+    for (const void*& gradient : gradients[w]) {
+      PackNumbers(precision(), {static_cast<const float*>(gradient), dim}, to);
+      gradient = to;
+      to += dim * BytesOfWeight(precision());
+    }
   }
   if (!has_bags) return;
+  std::vector<size_t> next(gradients.size());
   for (Touch& touch : work_->touches[table].Of(begin, end)) {
     if (touch.gradient != nullptr) continue;  // pushed as a row
-    touch.gradient = next[touch.worker];
-    next[touch.worker] += dim * BytesOfWeight(precision());
+    touch.gradient = gradients[touch.worker][next[touch.worker]++];
   }
 }
 

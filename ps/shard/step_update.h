@@ -115,8 +115,6 @@ class StepUpdate {
   struct RowSums {
     std::vector<float> sums;
     std::vector<std::byte> packed;  // as a push has them, unless that is f32
-
-    const std::byte* Pack(Precision precision);
   };
 
   // A step that has begun. The rows before `row` of table `table`, and of tables before, are

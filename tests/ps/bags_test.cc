@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pointee;
 
 // Two bags of a table of one column: rows {2, 7}, and {7}.
 PulledBags TwoBags(bool is_max) {
@@ -27,15 +28,20 @@ class BagsTest : public ShardRooms {
 TEST_F(BagsTest, SumsAreOfTheRowsOfEachBag) {
   const std::vector<PulledBags> bags = {TwoBags(false)};
   const std::vector<float> rows = {1.0f, 10.0f};
-  const PooledFrames pooled = PoolPulledBags(bags, rows, *tables_);
+  const std::vector<RowsOfBags> where = {{.rows = rows, .slots = bags[0].slots}};
+  const PooledFrames pooled = PoolPulledBags(bags, where, *tables_);
   EXPECT_THAT(pooled.sums.As<float>(), ElementsAre(11.0f, 10.0f));
   EXPECT_EQ(pooled.winners.size(), 0u);
 }
 
 TEST_F(BagsTest, MaximaNameTheLookupOfTheirBagThatWon) {
   const std::vector<PulledBags> bags = {TwoBags(true)};
-  const std::vector<float> rows = {1.0f, 10.0f};
-  const PooledFrames pooled = PoolPulledBags(bags, rows, *tables_);
+  // In records of three floats, the second first.
+  const std::vector<float> records = {10.0f, -1.0f, -1.0f, 1.0f, -1.0f, -1.0f};
+  const std::vector<uint32_t> slots = {1, 0, 0};
+  const std::vector<RowsOfBags> where = {
+      {.rows = {std::as_bytes(std::span(records)), kFloatBits, 3 * sizeof(float)}, .slots = slots}};
+  const PooledFrames pooled = PoolPulledBags(bags, where, *tables_);
   EXPECT_THAT(pooled.sums.As<float>(), ElementsAre(10.0f, 10.0f));
   EXPECT_THAT(pooled.winners.As<uint32_t>(), ElementsAre(1u, 0u));
 }
@@ -49,11 +55,11 @@ TEST_F(BagsTest, GradientsOfBagsBecomeThoseOfRows) {
       {{.parts = parts, .gradients = gradients, .winners = winners}}, pulled, *tables_);
   ASSERT_EQ(by_table.size(), 1u);
   EXPECT_THAT(by_table.at(0).rows, ElementsAre(RowId{2}, RowId{7}));
-  std::vector<float> sums(2), last(1);
-  by_table.at(0).Sum(0, 2, /*dim=*/1, sums);
-  EXPECT_THAT(sums, ElementsAre(0.5f, 0.75f));
-  by_table.at(0).Sum(1, 2, /*dim=*/1, last);
-  EXPECT_THAT(last, ElementsAre(0.75f));
+  std::vector<float> sums;
+  EXPECT_THAT(by_table.at(0).Sum(0, 2, /*dim=*/1, &sums),
+              ElementsAre(Pointee(0.5f), Pointee(0.75f)));
+  EXPECT_THAT(by_table.at(0).Sum(1, 2, /*dim=*/1, &sums), ElementsAre(Pointee(0.75f)));
+  EXPECT_THAT(sums, ElementsAre(0.75f)) << "the first row's is that of its bag";
 }
 
 TEST_F(BagsTest, OnlyBagsThatWerePulledMayBePushed) {
