@@ -101,15 +101,17 @@ Status LinkFile(const std::string& from, const std::string& to) {
 }
 
 // Another shard that deletes its part of this step, of an earlier model or try, takes the directory
-// of the step away as long as nothing is in it. So both are made before either is synced.
+// of the step away as long as nothing is in it. So both are made before either is synced. Taken away
+// while create_directory looks at what is there, it is "File exists".
 Status MakePartDirectory(const std::string& part) {
   constexpr int kMaxTries = 1000;
   const fs::path step = fs::path(part).parent_path();
   RETURN_IF_ERROR(MakeDirectoryDurably(step.parent_path()));
-  std::error_code error = std::make_error_code(std::errc::no_such_file_or_directory);
-  for (int tries = 0; error == std::errc::no_such_file_or_directory && tries < kMaxTries; ++tries) {
+  std::error_code error;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
     fs::create_directory(step, error);
     if (!error) fs::create_directory(part, error);
+    if (error != std::errc::no_such_file_or_directory && error != std::errc::file_exists) break;
   }
   RETURN_IF_ERROR(FromErrorCode(error, "make directory", part));
   RETURN_IF_ERROR(SyncDirectory(step));
