@@ -56,7 +56,7 @@ void SumBags(const BagView& bags, const RowsView& rows, size_t dim, std::span<fl
 // The greatest value of each column, and its position in bags.slots (bags x dim), or 0 and
 // kNoWinner for an empty bag. The earliest position wins a tie; a NaN stays where it is first, else
 // it loses.
-// Requires rows of floats, as do exact terms below.
+// Requires rows of floats.
 void MaxBags(const BagView& bags, const RowsView& rows, size_t dim, std::span<float> out,
              std::span<uint32_t> winners);
 // The backward of sums without weights: row_gradients[slot] += gradient[bag], lookup by lookup.
@@ -66,7 +66,7 @@ void AddSumGradients(const BagView& bags, std::span<const float> gradient, size_
 void GatherRows(std::span<const uint32_t> slots, const RowsView& rows, size_t dim,
                 std::span<float> out);
 
-// Adds the exact terms of bags to `sums` (bags x dim).
+// Adds the exact terms of bags to `sums` (bags x dim). Requires rows of floats.
 void AddExactSums(const BagView& bags, const RowsView& rows, size_t dim, std::span<double> sums);
 
 }  // namespace rowhouse

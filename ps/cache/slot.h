@@ -47,7 +47,7 @@ class SlotRecords {
   std::byte* at(CacheSlot slot) { return memory_.data() + slot * record_bytes_; }
   const std::byte* at(CacheSlot slot) const { return memory_.data() + slot * record_bytes_; }
   std::span<const std::byte> bytes(CacheSlot slot) const { return {at(slot), record_bytes_}; }
-  // Those of all slots, one after the other.
+  // All records, those of empty slots among them, which are not initialised.
   std::span<const std::byte> all() const { return {memory_.data(), memory_.bytes()}; }
   // Where the RecordTrailer of the record lies.
   const std::byte* trailer(CacheSlot slot) const {

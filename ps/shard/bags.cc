@@ -1,6 +1,8 @@
 #include "ps/shard/bags.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "sharding/rows/row_merge.h"
@@ -82,8 +84,9 @@ void SortByRow(const TableLookups& lookups, size_t dim, RowGradients* result) {
   uint32_t bag = 0;
   for (const PushedBag* one : lookups.lists) {
     const PulledBags& bags = *one->bags;
-    result->of_bags.insert(result->of_bags.end(), one->gradients,
-                           one->gradients + ValuesOf(bags, dim));
+    // A sum begins at zero, so that it is never -0; nor is the gradient of a row of one lookup.
+    std::transform(one->gradients, one->gradients + ValuesOf(bags, dim),
+                   std::back_inserter(result->of_bags), [](float value) { return value + 0.0f; });
     const bool is_weighted = !bags.weights.empty();
     for (uint32_t b = 0; b < bags.part.bags; ++b, ++bag) {
       for (uint32_t i = bags.offsets[b]; i < bags.offsets[b + 1]; ++i) {

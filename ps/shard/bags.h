@@ -58,8 +58,8 @@ struct RowsOfBags {
   std::span<const uint32_t> slots;
 };
 
-// Sums or maxima of pulled bags, and the winners of maxima, as PullReply has them. `rows`: of each
-// list of bags.
+// Sums or maxima of pulled bags, and the winners of maxima, as PullReply has them. `rows[i]`: where
+// those of bags[i] lie.
 struct PooledFrames {
   Frame sums, winners;
 };
@@ -76,7 +76,8 @@ struct RowGradients {
   std::vector<float> of_bags;     // bags x dim
 
   // The gradients of rows [begin, end), of dim floats each: a row of one lookup without a weight
-  // has that of its bag, and those of all others are written to *sums.
+  // has that of its bag, and those of all others are written to *sums. Good while *this lives and
+  // until *sums changes.
   std::vector<const float*> Sum(size_t begin, size_t end, size_t dim,
                                 std::vector<float>* sums) const;
 };

@@ -82,11 +82,15 @@ struct LocalTable {
     return slices.front().Has(position) ? &slices.front() : nullptr;
   }
   const LocalSlice* Find(RowId row) const { return const_cast<LocalTable*>(this)->Find(row); }
+  // Whether the row exists and lies here. Where all rows do, its position is not asked for.
+  bool Has(RowId row) const {
+    if (Raw(row) >= spec.rows) return false;
+    return (slices.size() == 1 && slices.front().range.rows() == spec.rows) || Find(row) != nullptr;
+  }
   // Whether a peer may ask for the row.
   bool Owns(RowId row) const {
-    return Raw(row) < spec.rows && Find(row) != nullptr &&
-           (worker_rows.empty() ||
-            !std::binary_search(worker_rows.begin(), worker_rows.end(), row));
+    return Has(row) && (worker_rows.empty() ||
+                        !std::binary_search(worker_rows.begin(), worker_rows.end(), row));
   }
   // Of up to kTogether rows that lie here.
   void FindTogether(std::span<const RowId> rows, FoundTogether* found);

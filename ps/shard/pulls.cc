@@ -86,6 +86,8 @@ uint64_t Pulls::AnswerBytes(const PullTask& task) const {
   }
   for (const PulledBags& bags : task.bags) {
     floats += 2 * uint64_t{bags.part.bags} * rooms_.tables[bags.table].layout.dim;
+    static_assert(sizeof(uint32_t) == sizeof(float));  // their places in the cache (PoolInCache)
+    floats += bags.rows.size() + bags.slots.size();
   }
   return numbers * of_number + floats * sizeof(float);
 }
@@ -132,6 +134,7 @@ void Pulls::ServeOne(PullTask task, AnswerCharge held) {
   state_.End(ShardPhase::kOther);
   std::span<const LocalRows> tables = pull.task.tables;
   const bool is_pooled = PoolInCache(pull);
+  if (is_pooled) state_.End(ShardPhase::kGather);
   if (is_pooled) tables = tables.first(tables.size() - pull.task.bags.size());
   const size_t numbers = is_pooled ? pull.task.reply_numbers : NumbersOf(pull.task);
   pull.rows = Frame(numbers * BytesOfWeight(precision()));
@@ -183,7 +186,7 @@ bool Pulls::PoolInCache(Pull& pull) {
       }
     }
   }
-  // Rows of bags come last.
+  // Counts of bags' rows are the last ones (Requests::AddRowsOfBags).
   const uint32_t* count = nullptr;
   if (!task.eval) {
     const std::span<const uint32_t> counts = task.counts.As<uint32_t>();
@@ -199,7 +202,9 @@ bool Pulls::PoolInCache(Pull& pull) {
     LocalSlice& slice = table.slices.front();
     RowCache& cache = *slice.cache;
     const std::vector<uint32_t>& slots = slots_of_rows[b];
+    constexpr size_t kAhead = 16;
     for (size_t r = 0; r < slots.size() && !task.eval; ++r) {
+      if (r + kAhead < slots.size()) cache.PrefetchCount(slots[r + kAhead]);
       if (slice.reuse != nullptr) slice.reuse->Add(bags.rows[r]);
       cache.Pin(slots[r], task.request.header.step);
       cache.CountLookups(slots[r], *count++);

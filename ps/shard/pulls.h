@@ -6,8 +6,9 @@
 // pull that misses waits for the store while others pass. The rows that were missing get slots of
 // the cache, pinned for the step, in place of rows that the policy evicts (dirty ones are written
 // back). A row for which there is no slot is answered without one, and is read or initialised again
-// when the step is applied. An eval pull changes nothing in the cache. Threads: the shard's thread
-// only.
+// when the step is applied. An eval pull changes nothing in the cache. Bags whose rows are all in the
+// cache are pooled where they lie.
+// Threads: the shard's thread only.
 #pragma once
 
 #include <deque>
@@ -99,7 +100,7 @@ class Pulls {
   // Pools bags in the records themselves if the cache has all of their rows. A copy of the rows of
   // some thousand bags would be written to memory and read again.
   bool PoolInCache(Pull& pull);
-  // Pools those whose rows were gathered behind the rows of the reply, which stay.
+  // Pools bags from pull.rows, where their rows follow those of the reply, and cuts them off.
   void PoolGathered(Pull& pull) const;
   void GatherRows(Pull& pull, const LocalRows& rows, Place at, MissesBySlice* misses,
                   InitialBySlice* initial, TurnTimer* turns);

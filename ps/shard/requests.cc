@@ -120,7 +120,7 @@ Result<std::vector<uint64_t>> Requests::ReadBagRows(const LocalTable& table, uin
   for (uint64_t& row : rows) {
     std::memcpy(&row, *id, id_bytes);  // Little-endian: the low bytes come first.
     *id += id_bytes;
-    if (row >= table.spec.rows || table.Find(RowId{row}) == nullptr) {
+    if (!table.Has(RowId{row})) {
       return CorruptionError("{}: table \"{}\" row {} does not lie here", name(), table.spec.name,
                              row);
     }

@@ -43,7 +43,7 @@ struct PullTask {
   Request request;
   bool eval = false;
   // The tables of `ids`: first the rows that the reply has, then the rows of the bags, which are
-  // read like the others.
+  // read like the others unless the cache has them all.
   std::vector<LocalRows> tables;
   Frame ids;
   Frame counts;              // one a row; none for eval

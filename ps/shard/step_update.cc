@@ -82,15 +82,20 @@ std::vector<TableTouches> TouchesOf(const StepPushes& pushes, Precision precisio
       for (const LocalRows& rows : part->tables) count[rows.table] += rows.rows;
     }
   }
+  for (const WorkerPush& worker : pushes.workers) {
+    std::vector<PushedBags> bags;
+    for (const auto& [number, part] : worker.parts) {
+      if (!part->bags.empty()) bags.push_back(part->pushed_bags());
+    }
+    of_bags->push_back(GradientsOfBags(bags, worker.pulled_bags, tables));
+    for (const auto& [table, of_table] : of_bags->back()) count[table] += of_table.rows.size();
+  }
   std::vector<TableTouches> touches(tables.size());
   for (size_t t = 0; t < touches.size(); ++t) touches[t].Reserve(count[t]);
   for (uint32_t w = 0; w < pushes.workers.size(); ++w) {
-    std::vector<PushedBags> bags;
     for (const auto& [number, part] : pushes.workers[w].parts) {
       AddRows(*part, w, precision, tables, &touches);
-      if (!part->bags.empty()) bags.push_back(part->pushed_bags());
     }
-    of_bags->push_back(GradientsOfBags(bags, pushes.workers[w].pulled_bags, tables));
   }
   for (uint32_t w = 0; w < of_bags->size(); ++w) {
     for (const auto& [table, of_table] : (*of_bags)[w]) {
@@ -131,7 +136,7 @@ void StepUpdate::GoOn() {
     fine->EndTwo(state_.phases->update_lookup, state_.phases->update_rows, turns.share_of_first(),
                  rows);
   }
-  if (work_->table == work_->touches.size()) EndWork(*std::exchange(work_, nullptr));
+  if (work_->table == work_->touches.size()) EndWork(std::move(*std::exchange(work_, nullptr)));
 }
 
 void StepUpdate::EndWork(Work work) {

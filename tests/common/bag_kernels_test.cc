@@ -90,6 +90,14 @@ void ExpectBitsOfPlainLoops(const BagView& bags, const RowsView& rows,
   Pooled got{.out = std::vector<float>(want.out.size(), 7.0f)};
   PoolBags(bags, {.pooling = pooling}, rows, dim, got.out, &got.winners);
   ExpectSameBits(got, want, what);
+  // As parts of records.
+  const size_t row_bytes = BytesOfRow(rows.bits, dim), stride = row_bytes + 20;
+  std::vector<std::byte> records(rows.bytes.size() / row_bytes * stride, std::byte{0x7f});
+  for (size_t r = 0; r * stride < records.size(); ++r) {
+    std::ranges::copy(rows.bytes.subspan(r * row_bytes, row_bytes), &records[r * stride]);
+  }
+  PoolBags(bags, {.pooling = pooling}, {records, rows.bits, stride}, dim, got.out, &got.winners);
+  ExpectSameBits(got, want, what + " in records");
   if (is_max && rows.bits != kFloatBits) return;  // They are unpacked, and then floats.
   const size_t lookups = bags.offsets.back();
   for (const Kernel& kernel : BagKernels()) {

@@ -1,5 +1,7 @@
 #include "ps/shard/bags.h"
 
+#include <cmath>
+
 #include "tests/testing/frame_of.h"
 #include "tests/testing/shard_rooms.h"
 
@@ -60,6 +62,47 @@ TEST_F(BagsTest, GradientsOfBagsBecomeThoseOfRows) {
               ElementsAre(Pointee(0.5f), Pointee(0.75f)));
   EXPECT_THAT(by_table.at(0).Sum(1, 2, /*dim=*/1, &sums), ElementsAre(Pointee(0.75f)));
   EXPECT_THAT(sums, ElementsAre(0.75f)) << "the first row's is that of its bag";
+}
+
+// As a sum that begins at zero.
+TEST_F(BagsTest, TheGradientOfASingleLookupIsNeverMinusZero) {
+  const PulledBags bags = TwoBags(false);
+  const std::vector<TableBags> parts = {bags.part};
+  const Frame gradients = FrameOf(std::vector<float>{-0.0f, 0.0f}), winners;
+  const auto by_table =
+      GradientsOfBags({{.parts = parts, .gradients = gradients, .winners = winners}},
+                      {{KeyOf(bags.part), bags}}, *tables_);
+  std::vector<float> sums;
+  EXPECT_FALSE(std::signbit(*by_table.at(0).Sum(0, 1, /*dim=*/1, &sums)[0]));
+}
+
+TEST_F(BagsTest, BagsOfTwoListsGiveWhatOneListGives) {
+  const PulledBags all = TwoBags(false);
+  PulledBags first = all, second = all;
+  first.part = {.list = 4, .bags = 1, .lookups = 2};
+  first.slots = {0, 1};
+  first.offsets = {0, 2};
+  second.part = {.list = 4, .bag_begin = 1, .bags = 1, .lookups = 1};
+  second.rows = {RowId{7}};
+  second.slots = {0};
+  second.offsets = {0, 1};
+  const auto gradients_of = [&](const std::vector<PulledBags>& lists) {
+    std::map<BagKey, PulledBags> pulled;
+    std::vector<TableBags> parts;
+    for (const PulledBags& list : lists) {
+      pulled.emplace(KeyOf(list.part), list);
+      parts.push_back(list.part);
+    }
+    const Frame gradients = FrameOf(std::vector<float>{0.5f, 0.25f}), winners;
+    return GradientsOfBags({{.parts = parts, .gradients = gradients, .winners = winners}}, pulled,
+                           *tables_)
+        .at(0);
+  };
+  const RowGradients of_one = gradients_of({all}), of_two = gradients_of({first, second});
+  EXPECT_EQ(of_one.rows, of_two.rows);
+  EXPECT_EQ(of_one.offsets, of_two.offsets);
+  EXPECT_EQ(of_one.bags, of_two.bags);
+  EXPECT_EQ(of_one.of_bags, of_two.of_bags);
 }
 
 TEST_F(BagsTest, OnlyBagsThatWerePulledMayBePushed) {

@@ -50,12 +50,32 @@ class PullsTest : public ShardRooms {
     EXPECT_OK(pulls_->Park(TaskOf(step, rows, eval)));
     pulls_->Serve();
   }
-  // Of the answers since the last call, one after the other.
-  std::vector<float> Pulled() {
+  // One bag of these rows of table 0; `slots`: of its lookups.
+  void PullBag(uint64_t step, const std::vector<uint64_t>& rows, const std::vector<uint32_t>& slots,
+               bool eval) {
+    const auto lookups = static_cast<uint32_t>(slots.size());
+    PulledBags bags{.part = {.bags = 1, .lookups = lookups}, .slots = slots};
+    bags.offsets = {0, lookups};
+    std::vector<uint32_t> counts(rows.size());
+    for (const uint32_t slot : slots) ++counts[slot];
+    for (const uint64_t row : rows) bags.rows.push_back(RowId{row});
+    PullTask task = TaskOf(step, rows, eval);
+    if (!eval) task.counts = FrameOf(counts);
+    task.reply_numbers = 0;
+    task.bags = {bags};
+    EXPECT_OK(pulls_->Park(std::move(task)));
+    pulls_->Serve();
+  }
+  uint32_t FrequencyOf(RowId row) {
+    RowCache& cache = *slice().cache;
+    return table().layout.trailer(cache.record(cache.Find(row))).frequency;
+  }
+  // Of the answers since the last call, one after the other; `frame`: 0, rows, or 1, bags.
+  std::vector<float> Pulled(size_t frame = 0) {
     std::vector<float> all;
     for (SendFrames& send : Take<SendFrames>()) {
       const Message message = Unpack(std::move(send.frames)).value();
-      const std::span<const float> values = message.payload.at(0).As<float>();
+      const std::span<const float> values = message.payload.at(frame).As<float>();
       all.insert(all.end(), values.begin(), values.end());
     }
     return all;
@@ -113,6 +133,38 @@ TEST_F(PullsTest, AMissIsReadWhileOtherPullsPass) {
   EXPECT_FALSE(pulls_->is_reading());
   EXPECT_EQ(WeightOf(RowId{3}), 8.0f) << "it stays in the cache";
   EXPECT_EQ(state_->counters.pulls_from_store, 1u);
+}
+
+TEST_F(PullsTest, BagsOfCachedRowsCountAndPinAsRowsDo) {
+  OpenPulls({.node = {.cache_ratio = 2.0 / 64, .cache_ways = 1}});
+  Cache(RowId{3}, 3.0f, /*is_dirty=*/false);
+  Cache(RowId{5}, 5.0f, /*is_dirty=*/false);
+  PullBag(0, {3, 5}, {1, 0, 1}, /*eval=*/true);
+  EXPECT_THAT(Pulled(1), ElementsAre(13.0f));
+  EXPECT_EQ(state_->counters.pulled.total(), 0u);
+  EXPECT_EQ(FrequencyOf(RowId{5}), 0u);
+  PullBag(0, {3, 5}, {1, 0, 1}, /*eval=*/false);
+  EXPECT_THAT(Pulled(1), ElementsAre(13.0f));
+  EXPECT_EQ(state_->counters.pulled.from_memory, 2u);
+  EXPECT_EQ(table().pulled.from_memory, 2u);
+  EXPECT_EQ(FrequencyOf(RowId{3}), 1u);
+  EXPECT_EQ(FrequencyOf(RowId{5}), 2u);
+  EXPECT_EQ(admission_->Claim(slice(), RowId{7}), RowCache::kNone) << "both are pinned";
+}
+
+// What is pooled in the cache, and what is pooled when a missing row has come.
+TEST_F(PullsTest, ABagWithAMissingRowHasTheSumOfOneWithout) {
+  OpenPulls({});
+  tables_->NoteStored(TableId{0}, RowId{3}, 0);
+  Cache(RowId{5}, 5.0f, /*is_dirty=*/false);
+  PullBag(0, {3, 5}, {1, 0, 1}, /*eval=*/false);
+  ReadRows read = std::move(Take<ReadRows>().at(0));
+  const float stored = 3.0f;
+  std::memcpy(read.reads.at(0).records.data(), &stored, sizeof(stored));
+  reader_->OnRowsRead({.ticket = read.ticket, .reads = std::move(read.reads)});
+  EXPECT_THAT(Pulled(1), ElementsAre(13.0f));
+  PullBag(0, {3, 5}, {1, 0, 1}, /*eval=*/true);
+  EXPECT_THAT(Pulled(1), ElementsAre(13.0f));
 }
 
 TEST_F(PullsTest, APullOfALaterStepIsParked) {
