@@ -17,7 +17,7 @@ import sys
 MAX_METHODS, MAX_LINES = 25, 60
 FOLDERS = ["common", "sharding", "ps", "worker", "launch"]
 NO_HEADER = re.compile(
-    r"/(kinds|optimizers|initialisers|strategies|engines|policies|sources|interactions|lr_policies|bench|bench_rows|bench_tier|entries|kernels)/[^/]+\.cc$"
+    r"/(kinds|optimizers|initialisers|strategies|engines|policies|sources|interactions|lr_policies|bench|bench_rows|bench_tier|entries|calibrate/kernels)/[^/]+\.cc$"
     r"|^launch/(data|lab)/[^/]+\.cc$|^launch/main\.cc$|^launch/model/ckpt_\w+\.cc$"
     r"|^launch/accountability/accountability\.cc$|^launch/regimes/regime\.cc$"
     r"|^launch/plan/(strategies|trace_mode)\.cc$|_command\.cc$")
