@@ -6,9 +6,8 @@
 // pull that misses waits for the store while others pass. The rows that were missing get slots of
 // the cache, pinned for the step, in place of rows that the policy evicts (dirty ones are written
 // back). A row for which there is no slot is answered without one, and is read or initialised again
-// when the step is applied. An eval pull changes nothing in the cache. Bags whose rows are all in the
-// cache are pooled where they lie.
-// Threads: the shard's thread only.
+// when the step is applied. An eval pull changes nothing in the cache. Bags whose rows are all in
+// the cache are pooled where they lie. Threads: the shard's thread only.
 #pragma once
 
 #include <deque>
