@@ -86,7 +86,7 @@ uint64_t Pulls::AnswerBytes(const PullTask& task) const {
   }
   for (const PulledBags& bags : task.bags) {
     floats += 2 * uint64_t{bags.part.bags} * rooms_.tables[bags.table].layout.dim;
-    static_assert(sizeof(uint32_t) == sizeof(float));  // their places in the cache (PoolInCache)
+    // The places of rows and lookups in the cache (PoolInCache), four bytes each.
     floats += bags.rows.size() + bags.slots.size();
   }
   return numbers * of_number + floats * sizeof(float);

@@ -101,8 +101,9 @@ Status LinkFile(const std::string& from, const std::string& to) {
 }
 
 // Another shard that deletes its part of this step, of an earlier model or try, takes the directory
-// of the step away as long as nothing is in it. So both are made before either is synced. Taken
-// away while create_directory looks at what is there, it is "File exists".
+// of the step away as long as nothing is in it. So both are made before either is synced. If
+// it goes after create_directory found that it is there, and before it saw that it is a directory,
+// the error is "File exists".
 Status MakePartDirectory(const std::string& part) {
   constexpr int kMaxTries = 1000;
   const fs::path step = fs::path(part).parent_path();

@@ -21,7 +21,7 @@ class PoolingOnShards : public testing::TestWithParam<std::string> {
     SimOptions options{.seed = seed,
                        .shards = shards,
                        .workers = 3,
-                       // Compare() takes two seeds for each task, so each may have either cache.
+                       // Compare() takes two seeds for each task: all runs have each cache in turn.
                        .cache_ratio = std::array{1.0, 0.5, 0.05}[seed / 2 % 3],
                        .cache_ways = 2,
                        .max_part_rows = seed % 3 == 0 ? 11u : 20000u};
