@@ -187,18 +187,11 @@ std::map<uint32_t, RowGradients> GradientsOfBags(const std::vector<PushedBags>& 
   std::map<uint32_t, RowGradients> by_table;
   for (auto& [table, of_table] : lookups) {
     RowGradients& result = by_table[table];
-    if (const PulledBags& first = *of_table.lists.front()->bags; of_table.lists.size() == 1) {
-      result.rows = first.rows;
-      of_table.slots = first.slots;
-      counts.assign(first.rows.size(), 0);
-      for (const uint32_t slot : first.slots) ++counts[slot];
-    } else {
-      ids.clear();
-      for (const PushedBag* one : of_table.lists) {
-        for (const uint32_t slot : one->bags->slots) ids.push_back(Raw(one->bags->rows[slot]));
-      }
-      merge.Merge(ids, &result.rows, &counts, &of_table.slots);
+    ids.clear();
+    for (const PushedBag* one : of_table.lists) {
+      for (const uint32_t slot : one->bags->slots) ids.push_back(Raw(one->bags->rows[slot]));
     }
+    merge.Merge(ids, &result.rows, &counts, &of_table.slots);
     const size_t dim = tables[table].layout.dim;
     if (of_table.has_max) {
       AddOfMaxima(of_table, dim, &result);
