@@ -8,12 +8,19 @@
 #include <optional>
 
 #include "worker/dense/interaction.h"
+#include "worker/dense/layer_chain.h"
 #include "worker/dense/linear_layer.h"
 #include "worker/dense/loss.h"
 #include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
 namespace {
+
+// Those of the layers from `first` to `last`, both included.
+template <typename T>
+std::span<T> Of(std::vector<T>& of_layers, size_t first, size_t last) {
+  return std::span(of_layers).subspan(first, last + 1 - first);
+}
 
 bool IsActive(double loss_threshold) { return loss_threshold > 0.0 && loss_threshold < 1.0; }
 
@@ -35,8 +42,13 @@ struct DlrmModel::Impl {
     if (!draws || !IsHidden(layer)) return 0.0;
     return layer < bottom_layers ? spec.dropout_bot : spec.dropout_top;
   }
+  // Whether something is done between the layer and the next, be it taking its time.
+  bool EndsChain(size_t layer) const {
+    return norms[layer] || DroppedOf(layer) > 0.0 || !layer_phases.empty();
+  }
   // Given deltas[last - 1], fills gradients and deltas of layers [first, last), and dx unless null.
-  void BackwardLayers(size_t first, size_t last, float* dx);
+  // x: as for ForwardLayers.
+  void BackwardLayers(size_t first, size_t last, const float* x, float* dx);
   // Adds the first-order weights of the samples to their logits.
   void ForwardWide(std::span<const std::vector<float>> pooled);
   // The gradients of those weights, given the logits'. pooled_gradients: of the wide features.
@@ -51,6 +63,7 @@ struct DlrmModel::Impl {
   std::unique_ptr<Interaction> interaction;
   std::unique_ptr<Loss> loss;
   std::vector<LinearLayer> layers;              // bottom first
+  LayerChain chain;                             // of them
   std::vector<std::optional<BatchNorm>> norms;  // as layers; of hidden ones, if the model has any
   SumOverWorkers sum_over_workers;
   std::vector<LayerView> views;  // as layers
@@ -93,7 +106,8 @@ DlrmModel::Impl::Impl(const ModelSpec& model, DenseParameters* dense_parameters)
       first_block(dense_parameters->blocks().size()),
       products(model.precision()),
       interaction_products(model.precision() == ElementType::kS8 ? ElementType::kF32
-                                                                 : model.precision()) {
+                                                                 : model.precision()),
+      chain(dense_parameters, &products) {
   const Status status = spec.Validate();
   CHECK(status.ok()) << status.ToString();
   interaction = Interactions()
@@ -148,9 +162,11 @@ void DlrmModel::Impl::AddLayer(std::string_view mlp, size_t number, uint32_t in,
 }
 
 void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
-  for (size_t l = first; l < last; ++l) {
-    outputs[l].resize(samples * layers[l].out());
-    if (samples > 0) layers[l].Forward(x, samples, outputs[l].data());
+  for (size_t l = first; l < last; ++l) outputs[l].resize(samples * layers[l].out());
+  while (first < last) {
+    size_t l = first;  // the last of the chain
+    while (l + 1 < last && !EndsChain(l)) ++l;
+    if (samples > 0) chain.Forward(Of(layers, first, l), x, samples, Of(outputs, first, l));
     if (norms[l] && draws) norms[l]->ForwardOfStep(samples, sum_over_workers, outputs[l].data());
     if (norms[l] && !draws) norms[l]->ForwardOfScores(samples, outputs[l].data());
     if (const double p = DroppedOf(l); p > 0.0) {
@@ -158,22 +174,29 @@ void DlrmModel::Impl::ForwardLayers(size_t first, size_t last, const float* x) {
     }
     EndLayer(l, /*is_forward=*/true);
     x = outputs[l].data();
+    first = l + 1;
   }
 }
 
-void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, float* dx) {
-  for (size_t l = last; l-- > first;) {
-    float* layer_dx = dx;
-    if (l > first) {
-      deltas[l - 1].resize(samples * layers[l].in());
-      layer_dx = deltas[l - 1].data();
+void DlrmModel::Impl::BackwardLayers(size_t first, size_t last, const float* x, float* dx) {
+  for (size_t l = first; l + 1 < last; ++l) deltas[l].resize(samples * layers[l].out());
+  while (first < last) {
+    const size_t end = last - 1;  // the last of the chain
+    size_t l = end;
+    while (l > first && !EndsChain(l - 1)) --l;
+    if (const double p = DroppedOf(end); p > 0.0) {
+      DropUnitsBackward(p, deltas[end].size(), deltas[end].data());
     }
-    if (const double p = DroppedOf(l); p > 0.0) {
-      DropUnitsBackward(p, deltas[l].size(), deltas[l].data());
+    if (norms[end]) {
+      norms[end]->Backward(outputs[end].data(), sum_over_workers, deltas[end].data());
     }
-    if (norms[l]) norms[l]->Backward(outputs[l].data(), sum_over_workers, deltas[l].data());
-    if (samples > 0) layers[l].Backward(outputs[l].data(), deltas[l].data(), layer_dx);
+    if (samples > 0) {
+      chain.Backward(Of(layers, l, end), l > first ? outputs[l - 1].data() : x, samples,
+                     Of(outputs, l, end), Of(deltas, l, end),
+                     l > first ? deltas[l - 1].data() : dx);
+    }
     EndLayer(l, /*is_forward=*/false);
+    last = l;
   }
 }
 
@@ -344,7 +367,7 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
     for (size_t block = m.first_block; block < m.end_block; ++block) {
       std::ranges::fill(m.parameters->gradients(block), 0.0f);
     }
-    if (m.spec.batch_norm) m.BackwardLayers(m.bottom_layers, m.layers.size(), nullptr);
+    if (m.spec.batch_norm) m.BackwardLayers(m.bottom_layers, m.layers.size(), nullptr, nullptr);
     return;
   }
 
@@ -362,7 +385,8 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
   const std::span features = std::span(*pooled_gradients).first(m.spec.features());
   if (m.wide_block) m.BackwardWide(std::span(*pooled_gradients).subspan(m.spec.features()));
   m.interacted_delta.resize(m.interacted.size());
-  m.BackwardLayers(m.bottom_layers, m.layers.size(), m.interacted_delta.data());
+  m.BackwardLayers(m.bottom_layers, m.layers.size(), m.interacted.data(),
+                   m.interacted_delta.data());
   m.EndMlp();
 
   std::vector<float>& bottom_delta = m.deltas[m.bottom_layers - 1];
@@ -375,7 +399,8 @@ void DlrmModel::BackwardTop(std::span<const float> labels, std::span<const float
 
 void DlrmModel::BackwardBottom() {
   Impl& m = *impl_;
-  if (m.samples > 0 || m.spec.batch_norm) m.BackwardLayers(0, m.bottom_layers, nullptr);
+  if (m.samples > 0 || m.spec.batch_norm)
+    m.BackwardLayers(0, m.bottom_layers, m.dense.data(), nullptr);
   m.EndMlp();
 }
 

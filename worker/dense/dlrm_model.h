@@ -1,7 +1,8 @@
 // DlrmModel: the dense part of DLRM (Naumov et al., 2019): bottom MLP, interaction, top MLP, loss.
 // Matrix products on oneDNN; parameters and gradients lie in DenseParameters.
 //
-// Threads:   one caller; oneDNN uses the OpenMP threads the process was given (--threads).
+// Threads:   one caller; MLPs and interaction use the OpenMP threads the process was given
+//            (--threads).
 // Exactness: the same inputs and thread count give the same bits. oneDNN makes gradients only;
 //            parameters are the owner's to change. The wide part is summed in f32, per sample:
 //            dense numbers in order, then features in order.

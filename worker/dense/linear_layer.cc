@@ -2,7 +2,7 @@
 
 #include <glog/logging.h>
 
-#include <utility>
+#include <span>
 
 #include "common/kernels/half_precision.h"
 #include "common/kernels/target_clones.h"
@@ -87,44 +87,83 @@ LinearLayer::LinearLayer(const LinearLayerSpec& spec, DenseParameters* parameter
   CHECK(bias_block_ || activation_ == Activation::kNone);
 }
 
-ConstMatrix LinearLayer::Operand(const float* values, int64_t rows, int64_t columns,
-                                 std::vector<uint16_t>* halves) const {
-  if (products_->precision() == ElementType::kF32) return MatrixOf(values, rows, columns);
-  halves->resize(static_cast<size_t>(rows * columns));
-  RoundToNearestBf16({values, halves->size()}, *halves);
-  return MatrixOf(std::as_const(*halves).data(), rows, columns);
+std::span<const float> LinearLayer::Bias() const {
+  return bias_block_ ? parameters_->values(*bias_block_) : std::span<float>();
+}
+
+ConstMatrix LinearLayer::Operand(const float* values, const PassPart& part, uint32_t columns,
+                                 const std::vector<uint16_t>& halves) const {
+  const size_t begin = part.first * columns;
+  const auto rows = static_cast<int64_t>(part.samples);
+  if (products_->precision() == ElementType::kF32) return MatrixOf(values + begin, rows, columns);
+  return MatrixOf(halves.data() + begin, rows, columns);
+}
+
+void LinearLayer::Round(const float* values, const PassPart& part, uint32_t columns,
+                        std::vector<uint16_t>* halves) const {
+  if (products_->precision() == ElementType::kF32) return;
+  const size_t begin = part.first * columns, count = part.samples * columns;
+  RoundToNearestBf16({values + begin, count}, std::span(*halves).subspan(begin, count));
+}
+
+void LinearLayer::Begin(size_t samples) {
+  samples_ = samples;
+  const std::span<const float> weights = parameters_->values(weight_block_);
+  if (products_->precision() == ElementType::kS8) {
+    if (int8_ == nullptr) int8_ = std::make_unique<Int8Layer>(weights, Bias(), out_);
+    return;
+  }
+  const PassPart all = {.samples = out_};
+  if (products_->precision() == ElementType::kBf16) {
+    half_x_.resize(samples * in_);
+    half_dy_.resize(samples * out_);
+    half_weights_.resize(weights.size());
+    Round(weights.data(), all, in_, &half_weights_);
+  }
+  weights_ = Operand(weights.data(), all, in_, half_weights_);
+}
+
+void LinearLayer::ForwardPart(const PassPart& part, const float* x, float* y) {
+  const bool is_relu = activation_ == Activation::kRelu;
+  if (int8_ != nullptr) {
+    CHECK_EQ(part.samples, samples_) << "layers of 8-bit integers have no parts";
+    int8_->Forward(x, samples_, is_relu, part.products, y);
+    return;
+  }
+  Round(x, part, in_, &half_x_);
+  part.products->Multiply(
+      Operand(x, part, in_, half_x_), weights_,
+      MatrixOf(y + part.first * out_, static_cast<int64_t>(part.samples), out_),
+      {.b_transposed = true, .bias = bias_block_ ? Bias().data() : nullptr, .relu = is_relu});
 }
 
 void LinearLayer::Forward(const float* x, size_t samples, float* y) {
-  if (products_->precision() == ElementType::kS8) {
-    if (int8_ == nullptr) {
-      const std::span<const float> bias =
-          bias_block_ ? parameters_->values(*bias_block_) : std::span<const float>();
-      int8_ = std::make_unique<Int8Layer>(parameters_->values(weight_block_), bias, out_);
-    }
-    int8_->Forward(x, samples, activation_ == Activation::kRelu, products_, y);
-    return;
-  }
-  const auto rows = static_cast<int64_t>(samples);
-  x_ = Operand(x, rows, in_, &half_x_);
-  weights_ = Operand(parameters_->values(weight_block_).data(), out_, in_, &half_weights_);
-  products_->Multiply(x_, weights_, MatrixOf(y, rows, out_),
-                      {.b_transposed = true,
-                       .bias = bias_block_ ? parameters_->values(*bias_block_).data() : nullptr,
-                       .relu = activation_ == Activation::kRelu});
+  x_ = x;
+  Begin(samples);
+  ForwardPart({.samples = samples, .products = products_}, x, y);
 }
 
 void LinearLayer::Backward(const float* y, float* dy, float* dx) {
+  BackwardPart({.samples = samples_, .products = products_}, x_, y, dy, dx,
+               parameters_->gradients(weight_block_).data(),
+               bias_block_ ? parameters_->gradients(*bias_block_).data() : nullptr);
+}
+
+void LinearLayer::BackwardPart(const PassPart& part, const float* x, const float* y, float* dy,
+                               float* dx, float* dweights, float* dbias) {
   CHECK(int8_ == nullptr) << "layers of 8-bit integers do not learn";
-  const auto samples = static_cast<size_t>(x_.rows);
   if (bias_block_) {
-    MaskAndSum(activation_ == Activation::kRelu, y, samples, out_, dy,
-               parameters_->gradients(*bias_block_).data());
+    const size_t begin = part.first * out_;
+    MaskAndSum(activation_ == Activation::kRelu, y + begin, part.samples, out_, dy + begin, dbias);
   }
-  const ConstMatrix delta = Operand(dy, x_.rows, out_, &half_dy_);
-  products_->Multiply(delta, x_, MatrixOf(parameters_->gradients(weight_block_).data(), out_, in_),
-                      {.a_transposed = true});
-  if (dx != nullptr) products_->Multiply(delta, weights_, MatrixOf(dx, x_.rows, in_));
+  Round(dy, part, out_, &half_dy_);
+  const ConstMatrix delta = Operand(dy, part, out_, half_dy_);
+  part.products->Multiply(delta, Operand(x, part, in_, half_x_), MatrixOf(dweights, out_, in_),
+                          {.a_transposed = true});
+  if (dx != nullptr) {
+    part.products->Multiply(
+        delta, weights_, MatrixOf(dx + part.first * in_, static_cast<int64_t>(part.samples), in_));
+  }
 }
 
 }  // namespace rowhouse

@@ -7,13 +7,15 @@
 // matrix_product.h; the bias gradient is summed in sample order by us.
 // With products of 8-bit integers (int8_layer.h) there is no Backward, and parameters stay as they
 // are after the first Forward.
-// Threads:   one caller.
+// Threads:   one caller, save for parts of a pass that do not overlap: those may run at once, each
+//            with products of its own (layer_chain.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,12 @@ struct LinearLayerSpec {
   Activation activation = Activation::kNone;
   std::string weight_name, bias_name;  // of the blocks; no bias name: no bias
   InitialValues initial_weights = InitialValues::kZero;
+};
+
+// Some samples of a pass, and what multiplies for them.
+struct PassPart {
+  size_t first = 0, samples = 0;  // samples >= 1
+  MatrixProducts* products = nullptr;
 };
 
 class LinearLayer {
@@ -52,10 +60,22 @@ class LinearLayer {
   // layer's blocks and, unless null, dx (samples x in).
   void Backward(const float* y, float* dy, float* dx);
 
+  // The same in parts. Begin before those of Forward; x, y, dy and dx are those of all samples.
+  // dweights (out x in) and dbias (out; not read without a bias) take the sums over the part's
+  // samples. With products of 8-bit integers a part has all samples.
+  void Begin(size_t samples);
+  void ForwardPart(const PassPart& part, const float* x, float* y);
+  void BackwardPart(const PassPart& part, const float* x, const float* y, float* dy, float* dx,
+                    float* dweights, float* dbias);
+
  private:
-  // The values as an operand: themselves, or their bf16 in `halves`.
-  ConstMatrix Operand(const float* values, int64_t rows, int64_t columns,
-                      std::vector<uint16_t>* halves) const;
+  std::span<const float> Bias() const;  // none: empty
+  // Rows of `columns` values, the part's or all, as an operand: themselves, or their bf16 in
+  // `halves`, which Round has written.
+  ConstMatrix Operand(const float* values, const PassPart& part, uint32_t columns,
+                      const std::vector<uint16_t>& halves) const;
+  void Round(const float* values, const PassPart& part, uint32_t columns,
+             std::vector<uint16_t>* halves) const;
 
   const uint32_t in_;
   const uint32_t out_;
@@ -65,8 +85,11 @@ class LinearLayer {
   const size_t weight_block_;
   const std::optional<size_t> bias_block_;
   std::unique_ptr<Int8Layer> int8_;  // from the first Forward, with products of integers
-  std::vector<uint16_t> half_x_, half_weights_, half_dy_;  // bf16: of the last Forward, Backward
-  ConstMatrix x_, weights_;  // operands of the last Forward: samples x in, out x in
+  // Of the last Forward.
+  const float* x_ = nullptr;
+  size_t samples_ = 0;
+  std::vector<uint16_t> half_x_, half_weights_, half_dy_;  // in bf16
+  ConstMatrix weights_;                                    // out x in
 };
 
 }  // namespace rowhouse
