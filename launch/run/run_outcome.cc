@@ -333,11 +333,11 @@ std::optional<RunReport::Baseline> BaselineOf(const Settings& settings, uint64_t
                                               const Evaluation& tested,
                                               const std::atomic<bool>& stop) {
   // Four readings take less than half a minute.
-  constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+  constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
   const std::string source = settings.data_source();
   if (tested.samples == 0 || !DeclarationOfDataset(source).reads_file) return std::nullopt;
   const Result<BaselineResult> measured =
-      MeasureBaseline(source, settings.data, {.most_bytes = kMostBytes, .stop = &stop});
+      MeasureBaseline(source, settings.data, {.most_bytes = kMaxBytes, .stop = &stop});
   if (!measured.ok()) return RunReport::Baseline{.why_not = measured.status().message()};
   const BaselineResult& its = measured.value();
   if (its.train_samples != train_samples || its.test_samples != tested.samples) {
