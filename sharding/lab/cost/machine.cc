@@ -33,14 +33,11 @@ Result<MachineConstant> ConstantOf(const nlohmann::json& json) {
 Status CheckFormat(const nlohmann::json& json) {
   constexpr const char* kKey = "rowhouse_calibration";
   if (!json.is_object() || !json.contains(kKey)) {
-    return UsageError("no calibration: it has no \"{}\"; rowhouse bench calibrate makes one", kKey);
+    return UsageError("no calibration: it has no \"{}\"", kKey);
   }
   ASSIGN_OR_RETURN(const uint64_t format, ReadJsonNumber(json.at(kKey), kKey, INT32_MAX));
   if (format != Machine::kFormat) {
-    return UsageError(
-        "its format is {}, this program reads {}; make another by rowhouse bench "
-        "calibrate",
-        format, Machine::kFormat);
+    return UsageError("its format is {}, this program reads {}", format, Machine::kFormat);
   }
   return OkStatus();
 }
@@ -136,8 +133,8 @@ std::string KernelTimes::Of(const std::string& stem, const std::string& member) 
 
 Status KernelTimes::status() const {
   if (missing_.empty()) return OkStatus();
-  return UsageError("the calibration lacks {} {}; make another by rowhouse bench calibrate",
-                    missing_.size() == 1 ? "kernel" : "kernels", fmt::join(missing_, ", "));
+  return UsageError("the calibration lacks {} {}", missing_.size() == 1 ? "kernel" : "kernels",
+                    fmt::join(missing_, ", "));
 }
 
 std::string InStep::ConstantOf(const NamedStepPhase& phase) {

@@ -23,9 +23,6 @@ struct WorkerTime {
   double rows_update = 0;        // of rows on the workers; in phases.dense_update
 };
 
-// Of two compute threads one is idle for about a fifth of a product's time.
-constexpr double kThreadEfficiency = 0.8;
-
 // As if the worker had its cores for itself.
 class WorkerPhases {
  public:
@@ -36,7 +33,7 @@ class WorkerPhases {
         traffic_(traffic),
         times_(*times),
         factors_(InStep::Of(times->machine())) {
-    speedup_ = threads <= 1 ? 1.0 : 1.0 + (threads - 1) * kThreadEfficiency;
+    speedup_ = threads <= 1 ? 1.0 : 1.0 + (threads - 1) * factors_.thread_efficiency;
     result_.table_ms.resize(workload.tables.physical.size());
   }
 
