@@ -14,6 +14,7 @@
 #include "launch/figures/figure_text.h"
 #include "launch/hosts/host_facts.h"
 #include "sharding/rows/optimizer.h"
+#include "worker/data/dataset.h"
 #include "worker/dense/dense_optimizer.h"
 #include "worker/dense/interaction.h"
 
@@ -125,10 +126,14 @@ const KernelTable* KernelFor(const Machine& machine, const std::string& name) {
 // Names of what a calibration measures: kernels of a typical machine, which has one for any member
 // of a family, for every member.
 std::vector<std::string> NamesOfKernels(const Machine& typical) {
+  std::vector<std::string> generated = Datasets().Names();
+  std::erase_if(generated,
+                [](const std::string& name) { return !DeclarationOfDataset(name).is_generated; });
   const std::map<std::string, std::vector<std::string>> families = {
       {"update_any", Optimizers().Names()},
       {"dense_update_any", DenseOptimizers().Names()},
       {"interaction_any", Interactions().Names()},
+      {"data_any", generated},
   };
   std::vector<std::string> names;
   for (const auto& [name, table] : typical.kernels) {
@@ -138,7 +143,9 @@ std::vector<std::string> NamesOfKernels(const Machine& typical) {
       continue;
     }
     const std::string stem = name.substr(0, name.size() - std::string_view("any").size());
-    for (const std::string& member : family->second) names.push_back(stem + member);
+    for (const std::string& member : family->second) {
+      if (!typical.HasKernel(stem + member)) names.push_back(stem + member);
+    }
   }
   return names;
 }
