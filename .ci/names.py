@@ -4,7 +4,7 @@
 A private name, one in an anonymous namespace, stands in one file of its room: its folder, and those of
 families in it. And no private
 function has the name of a function in a header that the folder includes: a call in another file
-would take whichever fits better, without a word of the compiler.
+would take whichever fits better, without a word of the compiler. Bounds are kMax... and kMin....
   .ci/names.py [ROOT]
 """
 import collections
@@ -54,7 +54,8 @@ def main():
         if name.endswith(".cc") and not name.startswith(("tests/families/", "tests/fuzz/")):
             rooms[re.sub(f"/({FAMILIES})$", "", name.rpartition("/")[0])].append(name)
 
-    faults = []
+    faults = [f"{name}: {bound}: bounds are named kMax... and kMin..."
+              for name, text in texts.items() for bound in re.findall(r"\bk(?:Most|Least)(?![a-z])\w*", text)]
     for files in rooms.values():
         seen, todo = set(), list(files)
         while todo:

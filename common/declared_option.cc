@@ -12,15 +12,14 @@
 namespace rowhouse {
 namespace {
 
-template <typename T>
-Value<T> NumberValue(T min, T max) {
+Value<double> NumberValue(double min, double max) {
   using Limits = std::numeric_limits<double>;
-  const bool is_bounded = max != std::numeric_limits<T>::max();
-  const std::string expected = double{min} == Limits::lowest() ? "a number"
-                               : double{min} == Limits::min()  ? "a number greater than 0"
-                               : is_bounded ? fmt::format("a number from {} to {}", min, max)
-                                            : fmt::format("a number of {} or more", min);
-  return RealValue<T>(expected, [min, max](double value) { return value >= min && value <= max; });
+  const std::string expected = min == Limits::lowest() ? "a number"
+                               : min == Limits::min()  ? "a number greater than 0"
+                               : max != Limits::max()
+                                   ? fmt::format("a number from {} to {}", min, max)
+                                   : fmt::format("a number of {} or more", min);
+  return RealValue<double>(expected, [=](double value) { return value >= min && value <= max; });
 }
 
 }  // namespace
@@ -63,11 +62,6 @@ DeclaredOption DeclaredOption::Real(std::string name, double otherwise, double m
   return {std::move(name), Type::kReal, otherwise, NumberValue(min, max), std::move(help)};
 }
 
-DeclaredOption DeclaredOption::Float(std::string name, float otherwise, float min, float max,
-                                     std::string help) {
-  return {std::move(name), Type::kFloat, otherwise, NumberValue(min, max), std::move(help)};
-}
-
 DeclaredOption DeclaredOption::Choice(std::string name, std::vector<std::string> words,
                                       std::string help) {
   CHECK(!words.empty()) << name;
@@ -78,15 +72,9 @@ DeclaredOption DeclaredOption::Text(std::string name, std::string otherwise, std
   return {std::move(name), Type::kText, otherwise, TextValue("text"), std::move(help)};
 }
 
-DeclaredOption DeclaredOption::OutsideDigest() && {
-  is_part_of_digest_ = false;
-  return std::move(*this);
-}
-
 bool DeclaredOption::operator==(const DeclaredOption& other) const {
   const auto facts = [](const DeclaredOption& option) {
-    return std::tie(option.name_, option.type_, option.default_, option.help_, option.expected_,
-                    option.is_part_of_digest_);
+    return std::tie(option.name_, option.type_, option.default_, option.help_, option.expected_);
   };
   return facts(*this) == facts(other);
 }
@@ -125,10 +113,6 @@ int64_t DeclaredOption::IntegerIn(const OptionValues& values) const {
 
 double DeclaredOption::RealIn(const OptionValues& values) const {
   return ReadReal(TextOf(Type::kReal, values)).value();
-}
-
-float DeclaredOption::FloatIn(const OptionValues& values) const {
-  return static_cast<float>(ReadReal(TextOf(Type::kFloat, values)).value());
 }
 
 OptionValues OnlyDeclared(const std::vector<DeclaredOption>& declared, const OptionValues& values) {

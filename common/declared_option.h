@@ -2,8 +2,8 @@
 // takes, declared in the member's own file beside its registration:
 //
 //   const DeclaredOption kDecay =
-//       DeclaredOption::Float("decay", 0.9f, 0.0f, 1.0f, "share of the past in the mean square");
-//   ...  decay_(kDecay.FloatIn(options.own))  ...
+//       DeclaredOption::Real("decay", 0.9, 0.0, 1.0, "share of the past in the mean square");
+//   ...  decay_(kDecay.RealIn(options.own))  ...
 //   REGISTER_MEMBER(AddOptimizer<RmsProp>("rmsprop", {kDecay}));
 //
 // Flags, the YAML file, --help, --print_config, the config digest, HELLO and the manifest know it
@@ -32,7 +32,7 @@ using OptionValues = std::map<std::string, std::string>;
 
 class DeclaredOption {
  public:
-  enum class Type { kBool, kWhole, kInteger, kReal, kFloat, kChoice, kText };
+  enum class Type { kBool, kWhole, kInteger, kReal, kChoice, kText };
 
   // `name`: of the flag and the key, [a-z0-9_]+, unique among the settings. `help`: what it is, as
   // the rest of a sentence, without a full stop. `min` and `max` are legal values; the extreme
@@ -43,22 +43,15 @@ class DeclaredOption {
   static DeclaredOption Integer(std::string name, int64_t otherwise, int64_t min, std::string help);
   static DeclaredOption Real(std::string name, double otherwise, double min, double max,
                              std::string help);
-  // A real number that is computed with as f32: what is given is rounded to one.
-  static DeclaredOption Float(std::string name, float otherwise, float min, float max,
-                              std::string help);
   // One of `words`, the first by default.
   static DeclaredOption Choice(std::string name, std::vector<std::string> words, std::string help);
   static DeclaredOption Text(std::string name, std::string otherwise, std::string help);
-
-  // The same option, left out of the config digest, because no trained bit depends on it.
-  DeclaredOption OutsideDigest() &&;
 
   const std::string& name() const { return name_; }
   Type type() const { return type_; }
   const std::string& help() const { return help_; }
   const std::string& expected() const { return expected_; }  // "a whole number from 1 to 9"
   const std::string& default_text() const { return default_; }
-  bool is_part_of_digest() const { return is_part_of_digest_; }
   // All values of a kBool or kChoice.
   const std::vector<std::string>& words() const { return words_; }
 
@@ -77,7 +70,6 @@ class DeclaredOption {
   uint64_t WholeIn(const OptionValues& values) const;
   int64_t IntegerIn(const OptionValues& values) const;
   double RealIn(const OptionValues& values) const;
-  float FloatIn(const OptionValues& values) const;
 
   // Whether both are one option: same name, type, default, bounds and help. Several members may
   // declare one option.
@@ -96,7 +88,6 @@ class DeclaredOption {
   std::string expected_;
   std::vector<std::string> words_;
   std::function<Result<std::string>(const std::string& text)> read_;
-  bool is_part_of_digest_ = true;
 };
 
 // The values of those options that `declared` lists.

@@ -12,7 +12,7 @@
 #include "launch/model/saved_rows.h"
 #include "ps/shard/routed_rows.h"
 #include "ps/store/directory_state.h"
-#include "ps/store/engines/memory.h"
+#include "ps/store/row_store.h"
 #include "ps/store/store_environment.h"
 #include "sharding/rows/record_weights.h"
 #include "sharding/rows/rows_digest.h"

@@ -22,8 +22,8 @@ struct CalibratedMachine {
 // folder, or else typical figures, with this host's cores and memory and a warning. kUsage for a
 // file that is named and cannot be read; a file that is not named and cannot be read is a warning.
 // "typical": Machine::Typical(), without a warning. All have WithTypicalInStep. Typical figures
-// stand in for kernels that are missing because the calibration was cut off, or whose samples
-// differ too much (kRefusedSpread).
+// stand in for kernels that are missing because the calibration was cut off, have other sizes than
+// this program's, or whose samples differ too much (kRefusedSpread).
 Result<CalibratedMachine> MachineOf(const std::string& path);
 
 // The machine, with typical factors where it lacks a constant "in_step_..." (InStep): phases take

@@ -275,7 +275,8 @@ Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
   }
   workload.dense = DenseShapeOf(settings);
   workload.storage = StorageOf(settings);
-  workload.data_source = settings.data_source();
+  const std::string source = settings.data_source();
+  if (DeclarationOfDataset(source).is_generated) workload.data_source = source;
   workload.steps_of_epoch = StepsOfEpoch(settings);
   workload.steps = workload.steps_of_epoch * settings.training.nepochs;
   if (const uint64_t most = settings.training.stop_after_steps; most > 0) {

@@ -11,7 +11,9 @@
 #include "launch/prediction/traffic_report.h"
 #include "launch/settings/setting_fields.h"
 #include "launch/settings/strategy_settings.h"
+#include "ps/store/row_store.h"
 #include "sharding/tables/table_sizes.h"
+#include "worker/dense/loss.h"
 
 namespace rowhouse {
 
@@ -248,8 +250,14 @@ std::string ReportPagePath(const std::string& path) {
 Status WriteReport(const RunReport& report, const std::string& path) {
   const OrderedJson json = ReportToJson(report);
   RETURN_IF_ERROR(WriteReportFile(path, DumpJson(json, 2) + "\n").Annotate("the run's report"));
-  return WriteReportFile(ReportPagePath(path),
-                         PageText("run", {{"report", json}, {"phases", ComputingPhases()}}))
+  const Settings& settings = report.settings;
+  return WriteReportFile(
+             ReportPagePath(path),
+             PageText("run",
+                      {{"report", json},
+                       {"phases", ComputingPhases()},
+                       {"has_files", RowStores().DeclarationOf(settings.storage.store).has_files},
+                       {"is_logloss", Losses().DeclarationOf(settings.model.loss).is_logloss}}))
       .Annotate("the run's report as a page");
 }
 

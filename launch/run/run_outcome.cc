@@ -9,17 +9,20 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "common/clean_text.h"
 #include "common/counted.h"
 #include "common/durable_file.h"
 #include "launch/figures/figure_text.h"
 #include "launch/hosts/process_end.h"
+#include "launch/model/scoring_model.h"
 #include "launch/report/run_prediction.h"
 #include "launch/settings/strategy_settings.h"
 #include "sharding/lab/planner/planner.h"
 #include "sharding/plans/plan_load.h"
 #include "worker/data/convert/text_baseline.h"
+#include "worker/train/forward_pass.h"
 
 namespace rowhouse {
 namespace {
@@ -161,6 +164,43 @@ std::string PulledText(const std::vector<StatsReply>& shards, bool has_files) {
       sum.rows_prefetched == 0 ? "" : fmt::format("; {} read ahead", count(sum.rows_prefetched)));
 }
 
+Result<Evaluation> TestCheckpoint(const WorkerSetup& setup, const std::string& directory,
+                                  Dataset& data) {
+  // Caches of PS nodes and rows on workers have most of the memory: larger tables are read from the
+  // checkpoint's files.
+  constexpr uint64_t kRowsBytes = uint64_t{256} << 20;
+  constexpr uint64_t kSamplesOfPiece = 4096;
+  constexpr size_t kSliceSamples = 256;
+  // The other workers wait for so long (SavingDeadlineMs), for this and for the rows' digest.
+  const TimeMs until = setup.clock.NowMs() + setup.settings.cluster.save_deadline_ms / 2;
+  Settings settings = setup.settings;
+  settings.output.model_dir = directory;
+  ModelRowsOptions rows;
+  rows.memory_bytes = kRowsBytes;
+  ASSIGN_OR_RETURN(const auto model, ScoringModel::Open(settings, rows));
+  const auto forward = model->MakeForward();
+  Scorer scorer(*forward, model->rows(), kSliceSamples);
+  Batch batch;
+  std::vector<float> scores, labels;
+  for (uint64_t first = 0; first < data.test_samples(); first += kSamplesOfPiece) {
+    if (setup.stop.load() || setup.clock.NowMs() >= until) {
+      return MakeStatus(
+          StatusCode::kDeadlineExceeded, "{}",
+          setup.stop.load() ? "the run was told to stop" : "it took half of save_deadline_ms");
+    }
+    const uint64_t count = std::min(kSamplesOfPiece, data.test_samples() - first);
+    RETURN_IF_ERROR(data.ReadTest(first, count, &batch));
+    ASSIGN_OR_RETURN(
+        const auto of_piece,
+        scorer.Score(batch, fmt::format("test of {}, samples from {}", directory, first)));
+    scores.insert(scores.end(), of_piece.begin(), of_piece.end());
+    labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+  }
+  return Evaluation{.step = model->manifest().steps,
+                    .samples = labels.size(),
+                    .metrics = ComputeMetrics(labels, scores)};
+}
+
 }  // namespace
 
 std::vector<ShardTimes> TrainingTimes::Ask() {
@@ -256,6 +296,19 @@ RunReport::Evaluation Reported(const Evaluation& evaluation) {
           .data_digest = evaluation.data_digest};
 }
 
+std::string TestBest(const WorkerSetup& setup, const TrainingSummary& summary,
+                     const Evaluation& last, Dataset& data, RunReport::Best* best) {
+  if (data.test_samples() == 0 || summary.was_told_to_stop) return "";
+  const bool is_last = best->step == summary.steps_done;
+  if (!is_last && best->checkpoint.empty()) return "";
+  const Result<Evaluation> tested = is_last ? last : TestCheckpoint(setup, best->checkpoint, data);
+  if (!tested.ok()) return tested.status().message();
+  const RunReport::Evaluation figures = Reported(tested.value());
+  best->test_auc = figures.auc;
+  best->test_logloss = figures.logloss;
+  return "";
+}
+
 std::string BestText(const Settings& settings, const RunOutcome& outcome, uint64_t last_step) {
   if (!outcome.best) return "";
   const RunReport::Best& best = *outcome.best;
@@ -333,11 +386,11 @@ std::optional<RunReport::Baseline> BaselineOf(const Settings& settings, uint64_t
                                               const Evaluation& tested,
                                               const std::atomic<bool>& stop) {
   // Four readings take less than half a minute.
-  constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+  constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
   const std::string source = settings.data_source();
   if (tested.samples == 0 || !DeclarationOfDataset(source).reads_file) return std::nullopt;
   const Result<BaselineResult> measured =
-      MeasureBaseline(source, settings.data, {.most_bytes = kMostBytes, .stop = &stop});
+      MeasureBaseline(source, settings.data, {.most_bytes = kMaxBytes, .stop = &stop});
   if (!measured.ok()) return RunReport::Baseline{.why_not = measured.status().message()};
   const BaselineResult& its = measured.value();
   if (its.train_samples != train_samples || its.test_samples != tested.samples) {

@@ -20,6 +20,7 @@
 #include "sharding/plans/job_spec.h"
 #include "worker/client/ps_client.h"
 #include "worker/client/rendezvous.h"
+#include "worker/data/dataset.h"
 #include "worker/train/trainer.h"
 
 namespace rowhouse {
@@ -93,6 +94,16 @@ TrainingHistory Continued(TrainingHistory earlier, const RunReport::Run& run,
 
 // As a report has it.
 RunReport::Evaluation Reported(const Evaluation& evaluation);
+
+// The test of the best model by validation at the end of a run, from its checkpoint. It chooses
+// nothing: the best is chosen by then. The worker that prints makes it alone, as the shards hold
+// the last rows; its figures are those of `rowhouse eval` of the checkpoint's directory. Fills in
+// best->test_auc and test_logloss: of the test samples of `data`, or, where the last model is the
+// best, of `last`, the test after the last step. Returns why there are none, or "" where there is
+// nothing to test, or an operator waits for the run's end: rows that lie on other hosts, or half of
+// save_deadline_ms that is over. Threads: one.
+std::string TestBest(const WorkerSetup& setup, const TrainingSummary& summary,
+                     const Evaluation& last, Dataset& data, RunReport::Best* best);
 
 // "ended early at step 1500 of 3000: ...\n", if so, and which model was the best by validation and
 // where it is; "" without validations.

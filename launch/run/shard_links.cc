@@ -28,10 +28,10 @@ Result<std::unique_ptr<Dialer>> ConnectToShards(const std::vector<ShardAddress>&
 
 // Whether all rows are to be read for their digest (Settings::output.rows_digest).
 bool WantsDigest(const std::string& setting, const std::vector<StatsReply>& shards) {
-  constexpr uint64_t kMostBytes = uint64_t{4} << 30;  // a quarter of a minute
+  constexpr uint64_t kMaxBytes = uint64_t{4} << 30;  // a quarter of a minute
   if (setting != "auto") return setting == "always";
   return std::ranges::all_of(
-      shards, [](const StatsReply& shard) { return shard.store_file_bytes <= kMostBytes; });
+      shards, [](const StatsReply& shard) { return shard.store_file_bytes <= kMaxBytes; });
 }
 
 void PrintOpening(const std::string& line) {

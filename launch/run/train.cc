@@ -218,7 +218,7 @@ Status CheckSameSettings(const Settings& settings, Cluster& cluster) {
 }
 
 // Twice the deadline of an operation on all rows, for flush and digest, half of it for the test of
-// the best model (best_test.h), and a little more; at most the largest int.
+// the best model (TestBest), and a little more; at most the largest int.
 uint32_t SavingDeadlineMs(const Settings& settings) {
   const uint64_t all = 5 * uint64_t{settings.cluster.save_deadline_ms} / 2 + kLongerThanAnyPullMs;
   return static_cast<uint32_t>(std::min<uint64_t>(all, std::numeric_limits<int32_t>::max()));

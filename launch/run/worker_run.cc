@@ -19,7 +19,6 @@
 #include "launch/profile/run_profiler.h"
 #include "launch/report/debug_print.h"
 #include "launch/report/restarts.h"
-#include "launch/run/best_test.h"
 #include "launch/run/checkpoints.h"
 #include "launch/run/early_stop.h"
 #include "launch/run/id_recording.h"
@@ -29,7 +28,6 @@
 #include "launch/settings/going_on.h"
 #include "launch/settings/yaml_config.h"
 #include "sharding/rows/rows_digest.h"
-#include "worker/client/waiting_for_room.h"
 #include "worker/mpi/agreement.h"
 #include "worker/train/slow_peers.h"
 

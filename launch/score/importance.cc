@@ -87,7 +87,7 @@ Result<double> AucWithout(const ScoringModel& model, const Batch& samples, size_
 
 void FirstSamples::Add(const Batch& batch) {
   if (batch_.samples == 0) batch_.Clear(batch.dense_features, batch.features.size());
-  const size_t count = std::min<size_t>(batch.samples, kMost - batch_.samples);
+  const size_t count = std::min<size_t>(batch.samples, kMaxSamples - batch_.samples);
   const auto append = [](const std::vector<float>& from, size_t values, std::vector<float>* to) {
     to->insert(to->end(), from.begin(), from.begin() + static_cast<std::ptrdiff_t>(values));
   };

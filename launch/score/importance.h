@@ -19,7 +19,7 @@ namespace rowhouse {
 // The first samples of a stream, in memory. Threads: one.
 class FirstSamples {
  public:
-  static constexpr uint64_t kMost = 200'000;
+  static constexpr uint64_t kMaxSamples = 200'000;
   void Add(const Batch& batch);
   const Batch& batch() const { return batch_; }
 

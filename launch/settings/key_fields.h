@@ -76,8 +76,7 @@ KeyField<Part> MakeKey(const DeclaredOption& option, OptionValues& (*pick)(Part&
           .set = [option, pick](const std::string& text,
                                 Part& part) { return option.Set(text, &pick(part)); },
           .get = [option,
-                  pick](const Part& part) { return option.TextIn(pick(const_cast<Part&>(part))); },
-          .is_part_of_digest = option.is_part_of_digest()};
+                  pick](const Part& part) { return option.TextIn(pick(const_cast<Part&>(part))); }};
 }
 
 // The name of a member of a family.

@@ -57,7 +57,7 @@ Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& take
               const std::string& prefix) {
   return {.name = prefix + option.name(),
           .help = fmt::format("With {}: {}", fmt::join(takers, ", "), option.help()),
-          .digest = option.is_part_of_digest() ? Digest::kIn : Digest::kOut};
+          .digest = Digest::kIn};
 }
 
 bool RegisterSettings(Section section, std::vector<AddSettings> functions) {

@@ -127,14 +127,14 @@ SettingField Declared(const DeclaredOption& option, PickOptions pick, const std:
 Entry EntryOf(const DeclaredOption& option, const std::vector<std::string>& takers,
               const std::string& prefix = "");
 
-// Every option that members of `family` declare. `decides`: what is said of those that decide the
-// trained bits.
+// Every option that members of `family` declare. `digest`: kOut of a family whose members all give
+// the same trained bits.
 template <typename... Family>
 void AddDeclared(SettingList& list, const Registry<Family...>& family, PickOptions pick,
-                 const std::string& path, Digest decides = Digest::kIn) {
+                 const std::string& path, Digest digest = Digest::kIn) {
   for (const DeclaredOption& option : family.DeclaredOptions()) {
     Entry entry = EntryOf(option, family.NamesTaking(option.name()));
-    if (entry.digest == Digest::kIn) entry.digest = decides;
+    entry.digest = digest;
     list.Add(Declared(option, pick, path), std::move(entry));
   }
 }

@@ -209,9 +209,4 @@ uint64_t CacheLedger::Held() const {
   return bytes;
 }
 
-uint64_t CacheLedger::held_bytes() const {
-  MutexLock lock(mutex_);
-  return Held();
-}
-
 }  // namespace rowhouse

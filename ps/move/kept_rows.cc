@@ -64,7 +64,7 @@ std::map<ShardId, KeptRows> ChooseKeptRows(const Plan& saved, const Plan& plan,
   // level is rewritten, and all files of level 0: of the 128 or more of a large store
   // (RowFileSizes) about a tenth. So with more than an eighth of it, less is written than if the
   // rows were.
-  constexpr uint64_t kLeastPart = 8;
+  constexpr uint64_t kMinPart = 8;
   std::map<ShardId, KeptRows> kept;
   std::map<ShardId, uint64_t> most;
   for (auto& [shards, ranges] : SharedBy(saved, plan)) {
@@ -73,7 +73,7 @@ std::map<ShardId, KeptRows> ChooseKeptRows(const Plan& saved, const Plan& plan,
     if (store == stores.end()) continue;
     uint64_t bytes = 0;
     for (const RowRange& range : ranges) bytes += store->second->BytesOf(range);
-    if (bytes <= store->second->counters().file_bytes / kLeastPart || bytes <= most[to]) continue;
+    if (bytes <= store->second->counters().file_bytes / kMinPart || bytes <= most[to]) continue;
     most[to] = bytes;
     kept[to] = {.from = from, .ranges = std::move(ranges)};
   }

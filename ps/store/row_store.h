@@ -214,6 +214,9 @@ struct StoreDeclaration {
 using StoreRegistry = Registry<RowStore, RowStoreOptions, StoreDeclaration>;
 StoreRegistry& RowStores();
 
+// An empty store in memory, for rows on their way from one place to another.
+std::unique_ptr<RowStore> NewMemoryStore();
+
 // kCorruption for a record that is not slice.record_bytes long. `where`: the store's path.
 Status WrongRecordSize(const StoreSlice& slice, RowId row, size_t found_bytes,
                        std::string_view where);

@@ -85,6 +85,5 @@ int StoreEnvironment::open_files_of_store() const {
 }
 
 size_t StoreEnvironment::block_cache_used_bytes() const { return block_cache_->GetUsage(); }
-size_t StoreEnvironment::memtable_used_bytes() const { return write_buffers_->memory_usage(); }
 
 }  // namespace rowhouse

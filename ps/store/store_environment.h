@@ -84,7 +84,6 @@ class StoreEnvironment {
 
   // In use right now.
   size_t block_cache_used_bytes() const;
-  size_t memtable_used_bytes() const;
 
  private:
   const StoreEnvironmentOptions options_;

@@ -67,8 +67,6 @@ nlohmann::json DeclaredToJson(const DeclaredOption& option, const OptionValues& 
       return option.IntegerIn(values);
     case DeclaredOption::Type::kReal:
       return option.RealIn(values);
-    case DeclaredOption::Type::kFloat:
-      return option.FloatIn(values);
     case DeclaredOption::Type::kChoice:
     case DeclaredOption::Type::kText:
       break;

@@ -255,18 +255,31 @@ TEST(Families, ARunOfSampleMembersIsPredictedAndPlannedFor) {
   ASSERT_OK(settings.Validate());
   const Workload workload = WorkloadOf(settings).value();
   EXPECT_EQ(workload.storage.keeps.by_count, CachePolicies().DeclarationOf("dice").by_count);
-  const auto predict = [&] {
+  const auto predict = [&](const Workload& of) {
     const Plan plan = PlanOf(settings, /*nodes=*/2, /*shards_per_node=*/1).value();
-    return PredictStep(workload, plan, ClusterOf(settings, 2, 1, 1), Machine::Typical()).value();
+    return PredictStep(of, plan, ClusterOf(settings, 2, 1, 1), Machine::Typical()).value();
   };
-  const StepCost cost = predict();
-  for (const double ms : {cost.phases.mlp, cost.phases.interaction, cost.phases.dense_update,
-                          cost.phases.pull, cost.phases.push, cost.ps[0].apply_ms}) {
+  const StepCost cost = predict(workload);
+  for (const double ms :
+       {cost.phases.data, cost.phases.mlp, cost.phases.interaction, cost.phases.dense_update,
+        cost.phases.pull, cost.phases.push, cost.ps[0].apply_ms}) {
     EXPECT_GT(ms, 0);
     EXPECT_LT(ms, 10);
   }
+  // What "dice" declares decides how many rows of a small cache are hits: as many as with a policy
+  // of recency, fewer than with one that counts.
+  Workload crowded = workload;
+  for (IdDistribution& ids : crowded.of_table) ids = IdDistribution::Zipf(100, 1.05);
+  crowded.storage.cache_bytes = 1000;
+  crowded.steps = 1000;
+  const auto hit_rate = [&](const char* policy) {
+    crowded.storage.keeps = CachePolicies().DeclarationOf(policy);
+    return predict(crowded).hit_rate;
+  };
+  EXPECT_EQ(hit_rate("dice"), hit_rate("lru"));
+  EXPECT_LT(hit_rate("dice"), hit_rate("lfu"));
   settings.sharding.plan = "auto";
-  EXPECT_LE(predict().ms, cost.ms);
+  EXPECT_LE(predict(workload).ms, cost.ms);
 }
 
 TEST(Families, ACalibrationMeasuresSampleMembers) {

@@ -5,8 +5,7 @@ namespace rowhouse {
 namespace {
 
 const DeclaredOption kStride =
-    DeclaredOption::Whole("dice_stride", 5, 1, 1 << 20, "from one choice to the next")
-        .OutsideDigest();
+    DeclaredOption::Whole("dice_stride", 5, 1, 1 << 20, "from one choice to the next");
 
 class Dice final : public CachePolicy {
  public:

@@ -9,14 +9,14 @@ namespace {
 const DeclaredOption kPeriod =
     DeclaredOption::Whole("pulse_period", 4, 1, 1000, "samples from one pulse to the next");
 const DeclaredOption kWeight =
-    DeclaredOption::Float("pulse_weight", 1.0f, 0.0f, 10.0f, "of the samples that are pulses");
+    DeclaredOption::Real("pulse_weight", 1.0, 0.0, 10.0, "of the samples that are pulses");
 
 class Pulse final : public Dataset {
  public:
   explicit Pulse(const DatasetOptions& options)
       : options_(options),
         period_(kPeriod.WholeIn(options.own)),
-        weight_(kWeight.FloatIn(options.own)) {}
+        weight_(static_cast<float>(kWeight.RealIn(options.own))) {}
 
   uint64_t train_samples() const override { return kUnknownSamples; }
   uint64_t test_samples() const override { return 0; }

@@ -7,14 +7,15 @@
 namespace rowhouse {
 namespace {
 
-const DeclaredOption kDeadZone = DeclaredOption::Float(
-    "dead_zone", 0.0f, 0.0f, 100.0f, "gradients up to it leave a weight where it is");
+const DeclaredOption kDeadZone = DeclaredOption::Real(
+    "dead_zone", 0.0, 0.0, 100.0, "gradients up to it leave a weight where it is");
 
 class DenseSign final : public DenseOptimizer {
  public:
   static constexpr std::span<const OptimizerOptionMember> kTakes = {};
   explicit DenseSign(const DenseOptimizerOptions& given)
-      : DenseOptimizer(given), dead_zone_(kDeadZone.FloatIn(given.options.own)) {}
+      : DenseOptimizer(given),
+        dead_zone_(static_cast<float>(kDeadZone.RealIn(given.options.own))) {}
 
   std::span<float> state() override { return {}; }
 

@@ -5,12 +5,12 @@ namespace rowhouse {
 namespace {
 
 const DeclaredOption kStep =
-    DeclaredOption::Float("ramp_step", 0.125f, 0.0f, 1.0f, "between two neighbours of the ramp");
+    DeclaredOption::Real("ramp_step", 0.125, 0.0, 1.0, "between two neighbours of the ramp");
 
 class Ramp final : public Initialiser {
  public:
   explicit Ramp(const InitialiserContext& context)
-      : dim_(context.table.dim), step_(kStep.FloatIn(context.own_options())) {}
+      : dim_(context.table.dim), step_(static_cast<float>(kStep.RealIn(context.own_options()))) {}
 
   Status Fill(std::span<const RowId> rows, std::span<float> out) const override {
     for (size_t i = 0; i < rows.size(); ++i) {

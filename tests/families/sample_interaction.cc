@@ -7,12 +7,12 @@ namespace rowhouse {
 namespace {
 
 const DeclaredOption kScale =
-    DeclaredOption::Float("sum_scale", 1.0f, -10.0f, 10.0f, "of the sum of the vectors");
+    DeclaredOption::Real("sum_scale", 1.0, -10.0, 10.0, "of the sum of the vectors");
 
 class ScaledSum final : public Interaction {
  public:
   explicit ScaledSum(const InteractionOptions& options)
-      : width_(options.widths.front()), scale_(kScale.FloatIn(options.own)) {}
+      : width_(options.widths.front()), scale_(static_cast<float>(kScale.RealIn(options.own))) {}
 
   uint32_t width() const override { return width_; }
   void Forward(std::span<const float* const> vectors, size_t samples, float* z) override {

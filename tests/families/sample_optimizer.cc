@@ -6,13 +6,14 @@
 namespace rowhouse {
 namespace {
 
-const DeclaredOption kDeadZone = DeclaredOption::Float(
-    "dead_zone", 0.0f, 0.0f, 100.0f, "gradients up to it leave a weight where it is");
+const DeclaredOption kDeadZone = DeclaredOption::Real(
+    "dead_zone", 0.0, 0.0, 100.0, "gradients up to it leave a weight where it is");
 
 class Sign final : public OptimizerMember<Sign> {
  public:
   static constexpr std::span<const OptimizerOptionMember> kTakes = {};
-  explicit Sign(const OptimizerOptions& options) : dead_zone_(kDeadZone.FloatIn(options.own)) {}
+  explicit Sign(const OptimizerOptions& options)
+      : dead_zone_(static_cast<float>(kDeadZone.RealIn(options.own))) {}
 
   size_t state_floats(size_t) const override { return 0; }
   void InitState(std::span<float>) const override {}

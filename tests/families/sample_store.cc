@@ -9,7 +9,7 @@ namespace rowhouse {
 namespace {
 
 const DeclaredOption kCopies =
-    DeclaredOption::Whole("mirror_copies", 2, 1, 4, "copies of each row").OutsideDigest();
+    DeclaredOption::Whole("mirror_copies", 2, 1, 4, "copies of each row");
 
 class Mirrored final : public RowStore {
  public:

@@ -5,7 +5,7 @@ namespace rowhouse {
 namespace {
 
 const DeclaredOption kStart =
-    DeclaredOption::Whole("zigzag_start", 0, 0, 65535, "shard of the first table").OutsideDigest();
+    DeclaredOption::Whole("zigzag_start", 0, 0, 65535, "shard of the first table");
 
 class Zigzag final : public ShardingStrategy {
  public:

@@ -231,6 +231,11 @@ TEST(Floors, NoFileCrossesItsFloorOrTakesALibraryFromItsHome) {
   EXPECT_GT(files, 50u) << "the test looked in the wrong place";
 }
 
+TEST(Floors, TheReadmeIsShort) {
+  const std::string text = FileText(std::filesystem::path(ROWHOUSE_SOURCE_DIR) / "README.md");
+  EXPECT_LE(std::ranges::count(text, '\n'), 110) << "docs/README.md has room for more pages";
+}
+
 TEST(Floors, AnIncludeUpwardsIsNamed) {
   EXPECT_THAT(
       BrokenRules("common/x.cc", "// why\n#include \"ps/shard/shard.h\"\n"),

@@ -1,5 +1,7 @@
 // No file but a member's own knows it by name: what others must know of it, it declares. Every name
-// of a registered member that stands in quotes elsewhere is listed here, with the reason.
+// of a registered member that stands in quotes elsewhere, or ends what does ("data_synthetic",
+// "--loss_function=bce"), is listed here, with the reason.
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,8 +16,10 @@
 #include "sharding/tables/table_kind.h"
 #include "tests/testing/testing.h"
 #include "worker/data/dataset.h"
+#include "worker/data/text/text_format.h"
 #include "worker/dense/dense_optimizer.h"
 #include "worker/dense/interaction.h"
+#include "worker/dense/loss.h"
 #include "worker/dense/lr_policy.h"
 
 namespace rowhouse {
@@ -31,6 +35,7 @@ const std::vector<Allowed>& AllowedNames() {
   static const std::string kDefault = "the default of a setting",
                            kDlrm = "a flag of DLRM chooses it",
                            kMakes = "makes this member; compares nothing",
+                           kAdvice = "a message that says what to do",
                            kWord = "the word means something else here";
   static const std::vector<Allowed> allowed = {
       {"common/transport/security.cc", {"plain"}, kWord},
@@ -46,13 +51,20 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/data/convert.cc", {"block"}, kWord},
       {"launch/data/data_verb.cc", {"criteo"}, kDefault},
       {"launch/plan/candidates_report.cc", {"memory"}, kWord},
+      {"launch/figures/pages/", {"grid", "memory"}, kWord},
       {"launch/lab/train_bench.cc", {"dcn", "synthetic"}, kMakes},
+      {"launch/lab/train_lines.cc", {"mse", "table_wise_lpt"}, kMakes},
+      {"launch/lab/walkthrough.cc", {"dlrm", "memory"}, kMakes},
       {"launch/exports/", {"npy"}, "the format of an exported file"},
       {"launch/model/", {"npy"}, "the format of an exported file"},
+      {"launch/model/ckpt_stats.cc", {"memory"}, kWord},
       {"launch/model/saved_rows.cc", {"rocksdb"}, kMakes},
+      {"launch/plan/size_plan.cc", {"plain"}, kWord},
       {"launch/program.cc", {"npy"}, "the format of an exported file"},
       {"launch/profile/", {"cat", "clock", "memory"}, kWord},
-      {"launch/regimes/regime_evidence.cc", {"mixed"}, kWord},
+      {"launch/regimes/", {"dlrm", "memory", "mixed"}, kMakes + "; " + kWord},
+      {"launch/report/comparison.cc", {"plain"}, kWord},
+      {"launch/report/report.cc", {"memory"}, kWord},
       {"launch/prediction/node_plan.cc", {"memory"}, kWord},
       {"launch/run/prepared_run.cc", {"memory"}, kWord},
       {"launch/report/strategy_comparison.cc", {"grid"}, kWord},
@@ -61,6 +73,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/settings/entries/", {"*"}, kDlrm + "; names of flags"},
       {"launch/settings/model_rules.cc", {"counter", "dlrm", "mixed", "qr"}, kDlrm},
       {"launch/settings/settings.cc", {"converted", "criteo", "random"}, kDlrm},
+      {"launch/settings/settings_checks.cc", {"dataset", "rocksdb"}, kAdvice},
       {"launch/settings/settings.h",
        {"dataset", "poly2", "row_wise", "sgd"},
        kDefault + "; " + kDlrm},
@@ -69,9 +82,13 @@ const std::vector<Allowed>& AllowedNames() {
       {"ps/cache/cache_policy.h", {"lrfu"}, kDefault},
       {"ps/node/server.cc", {"memory"}, kWord},
       {"ps/shard/node_options.h", {"rocksdb"}, kDefault},
+      {"ps/shard/shard_opening.cc", {"rocksdb"}, kAdvice},
       {"ps/shard/shard_opening.h", {"rocksdb"}, kDefault},
+      {"ps/store/row_store.cc", {"rocksdb"}, kAdvice},
       {"sharding/lab/cost/bag_times.cc", {"sgd"}, "the kernel is measured with it"},
+      {"sharding/lab/cost/machine.cc", {"cat"}, "a typical machine's: it copies, others multiply"},
       {"sharding/lab/gpu/", {"block", "cat", "sgd"}, kWord},
+      {"sharding/lab/gpu/op_rules.cc", {"dot"}, "an operator of a profile that is two products"},
       {"sharding/lab/planner/", {"memory"}, kWord},
       {"sharding/lab/planner/planner.cc",
        {"column_wise", "grid", "replicated", "row_wise", "row_wise_hashed", "skew_aware"},
@@ -85,6 +102,7 @@ const std::vector<Allowed>& AllowedNames() {
        "a mode of LoadBalanceManager; a scale of its own"},
       {"sharding/tables/kinds/qr.cc", {"normal"}, "a scale of its own"},
       {"sharding/tables/load_balance_manager.cc", {"fair"}, "a mode of LoadBalanceManager"},
+      {"sharding/tables/table_kind.h", {"normal"}, kWord},
       {"worker/data/blocks/converted_dataset.cc", {"dlrm"}, kWord},
       {"worker/data/blocks/sample_order.cc", {"dlrm", "random"}, kWord},
       {"worker/data/convert/prepared_text.cc", {"criteo"}, kMakes},
@@ -92,7 +110,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"worker/data/infer/inference.cc", {"delimited"}, kMakes},
       {"worker/data/infer/label_guess.cc", {"converted"}, kWord},
       {"worker/dense/model_spec.cc", {"cat"}, "a message"},
-      {"worker/dense/model_spec.h", {"dot"}, kDefault},
+      {"worker/dense/model_spec.h", {"dot", "mse"}, kDefault},
       {"worker/train/training_step.h", {"sgd"}, kDefault},
   };
   return allowed;
@@ -121,10 +139,27 @@ std::map<std::string, std::set<std::string>> FoldersByName() {
   add(Optimizers().Names(), "sharding/rows/optimizers/");
   add(TableKinds().Names(), "sharding/tables/kinds/");
   add(Datasets().Names(), "worker/data/sources/");
+  add(TextFormats().Names(), "worker/data/sources/");
   add(DenseOptimizers().Names(), "worker/dense/optimizers/");
   add(Interactions().Names(), "worker/dense/interactions/");
   add(LrPolicies().Names(), "worker/dense/lr_policies/");
+  add(Losses().Names(), "worker/dense/loss.cc");
   return folders;
+}
+
+// Whether a quoted string of `code` is `name`, or ends with it behind a _, +, =, / or the like. Not
+// one that is another member's name.
+bool Names(const std::string& code, const std::string& name,
+           const std::map<std::string, std::set<std::string>>& members) {
+  const std::string end = name + "\"";
+  for (size_t at = code.find(end); at != std::string::npos; at = code.find(end, at + 1)) {
+    if (at == 0 || std::isalnum(static_cast<unsigned char>(code[at - 1])) != 0) continue;
+    if (code[at - 1] == ' ') continue;
+    const std::string quoted = code.substr(0, at + name.size());
+    const std::string whole = quoted.substr(quoted.rfind('"') + 1);
+    if (whole == name || !members.contains(whole)) return true;
+  }
+  return false;
 }
 
 // Sentences about names in quotes that are not allowed; comments do not count. *used: the
@@ -137,7 +172,7 @@ std::vector<std::string> NamesIn(const std::string& path, std::istream& text,
   for (int number = 1; std::getline(text, line); ++number) {
     const std::string code = line.substr(0, line.find("//"));
     for (const auto& [name, homes] : folders) {
-      if (code.find("\"" + name + "\"") == std::string::npos) continue;
+      if (!Names(code, name, folders)) continue;
       const bool is_at_home =
           std::ranges::any_of(homes, [&](const auto& home) { return path.starts_with(home); });
       if (is_at_home) continue;
@@ -158,7 +193,7 @@ TEST(MemberNames, StandInNoFileButTheirOwn) {
   for (const char* floor : {"common", "sharding", "ps", "worker", "launch"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(top / floor)) {
       const std::string extension = entry.path().extension().string();
-      if (extension != ".h" && extension != ".cc") continue;
+      if (extension != ".h" && extension != ".cc" && extension != ".js") continue;
       std::ifstream text(entry.path());
       const std::string path = std::filesystem::relative(entry.path(), top).string();
       for (const std::string& sentence : NamesIn(path, text, &used)) {
@@ -178,6 +213,9 @@ TEST(MemberNames, ANameElsewhereIsFound) {
     return NamesIn(path, lines, &used).size();
   };
   EXPECT_EQ(found("sharding/lab/cost/x.cc", "if (policy == \"lfu\") {\n"), 1u);
+  EXPECT_EQ(found("sharding/lab/cost/x.cc", "kernels[\"data_synthetic\"]\n"), 1u);
+  EXPECT_EQ(found("launch/run/x.js", "if (loss === \"bce\")\n"), 1u);
+  EXPECT_EQ(found("sharding/lab/cost/x.cc", "\"rows in memory\", \"resorted_adam_\"\n"), 0u);
   EXPECT_EQ(found("sharding/lab/cost/x.cc", "f();  // \"lfu\"\n"), 0u);
   EXPECT_EQ(found("ps/cache/policies/lfu.cc", "Add<Lfu>(\"lfu\")\n"), 0u);
   EXPECT_EQ(found("ps/cache/cache_policy.h", "= \"lrfu\";\n"), 0u);

@@ -1,6 +1,7 @@
 // What only the store "rocksdb" can do wrong: crash, stall, run out of disk, meet strange bytes.
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
+#include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
 #include <csignal>
@@ -471,12 +472,12 @@ TEST(StoreEnvironment, IsSharedByTheStoresOfAProcess) {
   auto environment = std::make_shared<StoreEnvironment>(Small());
   auto a = RowStores().Make("rocksdb", {.path = dir / "a", .environment = environment}).value();
   auto b = RowStores().Make("rocksdb", {.path = dir / "b", .environment = environment}).value();
-  const size_t empty = environment->memtable_used_bytes();
+  const size_t empty = environment->write_buffers()->memory_usage();
   ASSERT_OK(PutLetter(*a, 'a', 100));
-  const size_t one = environment->memtable_used_bytes();
+  const size_t one = environment->write_buffers()->memory_usage();
   EXPECT_GT(one, empty);
   ASSERT_OK(PutLetter(*b, 'b', 100));
-  EXPECT_GT(environment->memtable_used_bytes(), one);
+  EXPECT_GT(environment->write_buffers()->memory_usage(), one);
 
   ASSERT_OK(a->Sync());
   std::vector<std::byte> out(kRocksdbStoreSlice.record_bytes);

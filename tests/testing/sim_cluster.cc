@@ -9,7 +9,6 @@
 
 #include "common/transport/peer_name.h"
 #include "ps/store/checkpoint_part.h"
-#include "worker/client/waiting_for_room.h"
 #include "worker/dense/dense_initialiser.h"
 
 namespace rowhouse {

@@ -1,6 +1,4 @@
 // Two workers in an exchange, one of them late, and shards that say BUSY, or not.
-#include "worker/client/waiting_for_room.h"
-
 #include <deque>
 #include <thread>
 
@@ -8,6 +6,7 @@
 #include "sharding/plans/plan_maker.h"
 #include "tests/testing/testing.h"
 #include "tests/testing/thread_communicator.h"
+#include "worker/client/ps_client.h"
 
 namespace rowhouse {
 namespace {

@@ -63,14 +63,15 @@ class WeightedCrossEntropy final : public CrossEntropy {
   const std::array<double, 2> weights_;
 };
 
-REGISTER_MEMBER(Losses().Add<MeanSquaredError>("mse"));
-REGISTER_MEMBER(Losses().Add<CrossEntropy>("bce", {kSmoothing}));
-REGISTER_MEMBER(Losses().Add<WeightedCrossEntropy>("wbce", {kSmoothing}));
+REGISTER_MEMBER(Losses().Add<MeanSquaredError>("mse", LossDeclaration{}));
+REGISTER_MEMBER(Losses().Add<CrossEntropy>("bce", LossDeclaration{.is_logloss = true},
+                                           {kSmoothing}));
+REGISTER_MEMBER(Losses().Add<WeightedCrossEntropy>("wbce", LossDeclaration{}, {kSmoothing}));
 
 }  // namespace
 
-Registry<Loss, LossOptions>& Losses() {
-  static Registry<Loss, LossOptions> registry("loss");
+LossRegistry& Losses() {
+  static LossRegistry registry("loss");
   return registry;
 }
 

@@ -33,6 +33,12 @@ class Loss {
   virtual float Gradient(float p, float label) const = 0;
 };
 
-Registry<Loss, LossOptions>& Losses();
+// What a loss says of itself, for code that knows it only by name.
+struct LossDeclaration {
+  bool is_logloss = false;  // its mean over samples is what tests call logloss
+};
+
+using LossRegistry = Registry<Loss, LossOptions, LossDeclaration>;
+LossRegistry& Losses();
 
 }  // namespace rowhouse

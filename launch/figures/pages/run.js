@@ -1,6 +1,6 @@
 "use strict";
 // The report of one run: report.html.
-function drawRun({report, phases: phasesOfSteps = []}) {
+function drawRun({report, phases: phasesOfSteps = [], has_files: hasFiles, is_logloss: isLogloss}) {
   const {el, isNumber, count, fixed, bytes, duration, percent, short, table} = Page;
   const {environment, totals, phases, curve, evaluations, validations, progressive, shards} = report;
   const nodes = report.sharding.ps_nodes;
@@ -9,7 +9,7 @@ function drawRun({report, phases: phasesOfSteps = []}) {
   const last = tested[tested.length - 1];
   const several = (n, name) => `${count(n)} ${name}${n === 1 ? "" : "s"}`;
   // What a read from the store means to people.
-  const store = report.settings.storage.store === "memory" ? "store" : "disk";
+  const store = hasFiles ? "disk" : "store";
 
   // ---- What came of it --------------------------------------------------------------------------
 
@@ -65,7 +65,6 @@ function drawRun({report, phases: phasesOfSteps = []}) {
     curve.map((point) => [point.step, point.loss, point.samples_per_second]));
   const four = (value) => fixed(value, 4);
   const lossName = report.settings.model.loss_function;
-  const isLogloss = lossName === "bce";
   const smoothing = Number(report.settings.model.label_smoothing);
   const losses = [{name: smoothing ? `training loss, of labels smoothed by ${smoothing}` : "training loss",
                    points: whole}];
@@ -209,8 +208,8 @@ function drawRun({report, phases: phasesOfSteps = []}) {
 
   const load = Page.section(main, "Rows pulled, and where they were",
     "First touch: never written before, so made by the initialiser. Memory: in the cache. " +
-    (store === "disk" ? "Disk: the pull waited for RocksDB to read it."
-                      : "Store: the pull waited for the store, which is in memory, too."));
+    (hasFiles ? "Disk: the pull waited for RocksDB to read it."
+              : "Store: the pull waited for the store, which is in memory, too."));
   const pulledColumns = [
     {name: "rows pulled", number: true}, {name: "first touch", number: true},
     {name: "memory", number: true}, {name: store, number: true},

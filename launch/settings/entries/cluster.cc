@@ -119,7 +119,8 @@ void AddStrategy(SettingList& list) {
                     "looked up most"});
   AddDeclared(
       list, ShardingStrategies(),
-      [](Settings& s) -> OptionValues& { return s.sharding.options.own; }, "sharding.options.own");
+      [](Settings& s) -> OptionValues& { return s.sharding.options.own; }, "sharding.options.own",
+      Digest::kOut);
 }
 
 void AddPlan(SettingList& list) {

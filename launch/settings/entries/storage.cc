@@ -18,7 +18,8 @@ void AddStore(SettingList& list) {
             .is_basic = true,
             .verbs = kTrain | kPs | kCkpt | kPlan | kPredict | kEval});
   AddDeclared(
-      list, RowStores(), [](Settings& s) -> OptionValues& { return s.storage.own; }, "storage.own");
+      list, RowStores(), [](Settings& s) -> OptionValues& { return s.storage.own; }, "storage.own",
+      Digest::kOut);
 }
 
 void AddCaches(SettingList& list) {
@@ -54,7 +55,7 @@ void AddCaches(SettingList& list) {
             .unit = "fraction"});
   AddDeclared(
       list, CachePolicies(), [](Settings& s) -> OptionValues& { return s.storage.own; },
-      "storage.own");
+      "storage.own", Digest::kOut);
 }
 
 void AddWrites(SettingList& list) {

@@ -1,11 +1,10 @@
 // Rows in a sorted map, for tests, simulation and models that need not outlive the process. Sync
 // does nothing.
-#include "ps/store/engines/memory.h"
-
 #include <algorithm>
 #include <atomic>
 #include <map>
 
+#include "ps/store/row_store.h"
 #include "ps/store/store_key.h"
 
 namespace rowhouse {

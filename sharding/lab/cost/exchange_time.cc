@@ -299,25 +299,18 @@ class Exchanges {
       const double ms = factors_.store * (kernels_.Ms("multiget", {read[s], record}) +
                                           kernels_.Ms("put", {written[s], record}));
       slowest = std::max(slowest, ms);
-      result_.shards[s].store = reads_ahead ? kInPulls * ms : ms;
-      result_.shards[s].beside = (reads_ahead ? kBeside : kBeside - 1) * ms;
+      result_.shards[s].store = reads_ahead ? factors_.store_in_pulls * ms : ms;
+      result_.shards[s].beside = (factors_.store_beside - (reads_ahead ? 0 : 1)) * ms;
       result_.shards[s].ahead = reads_ahead ? ms : 0;
     }
     if (slowest <= 0) return;
     result_.store = slowest;
     if (reads_ahead) {
       // Rows of coming steps are read while this one computes, if it is long enough.
-      result_.store = std::max(kInPulls * slowest, slowest - beside - result_.push);
+      result_.store = std::max(factors_.store_in_pulls * slowest, slowest - beside - result_.push);
     }
     result_.pull += result_.store;
   }
-
-  // Of what the store's thread takes to read and write rows, with reading ahead. In pulls a shard
-  // chooses the rows that have to leave, checks and copies them. Meanwhile it looks up rows to come
-  // and admits those that were read, and RocksDB's threads write and merge its files. Without
-  // reading ahead, reading and writing is in the pull, and not beside it. From phases of shards
-  // (report.json) and the time of RocksDB's threads in runs of 2 PS nodes and 2 workers.
-  static constexpr double kInPulls = 0.25, kBeside = 1.5;
 
   KernelTimes& kernels_;
   const InStep factors_;

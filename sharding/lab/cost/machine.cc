@@ -33,14 +33,11 @@ Result<MachineConstant> ConstantOf(const nlohmann::json& json) {
 Status CheckFormat(const nlohmann::json& json) {
   constexpr const char* kKey = "rowhouse_calibration";
   if (!json.is_object() || !json.contains(kKey)) {
-    return UsageError("no calibration: it has no \"{}\"; rowhouse bench calibrate makes one", kKey);
+    return UsageError("no calibration: it has no \"{}\"", kKey);
   }
   ASSIGN_OR_RETURN(const uint64_t format, ReadJsonNumber(json.at(kKey), kKey, INT32_MAX));
   if (format != Machine::kFormat) {
-    return UsageError(
-        "its format is {}, this program reads {}; make another by rowhouse bench "
-        "calibrate",
-        format, Machine::kFormat);
+    return UsageError("its format is {}, this program reads {}", format, Machine::kFormat);
   }
   return OkStatus();
 }
@@ -136,8 +133,8 @@ std::string KernelTimes::Of(const std::string& stem, const std::string& member) 
 
 Status KernelTimes::status() const {
   if (missing_.empty()) return OkStatus();
-  return UsageError("the calibration lacks {} {}; make another by rowhouse bench calibrate",
-                    missing_.size() == 1 ? "kernel" : "kernels", fmt::join(missing_, ", "));
+  return UsageError("the calibration lacks {} {}", missing_.size() == 1 ? "kernel" : "kernels",
+                    fmt::join(missing_, ", "));
 }
 
 std::string InStep::ConstantOf(const NamedStepPhase& phase) {
@@ -225,16 +222,12 @@ void AddWorkerKernels(Machine* machine) {
                  });
     }
   }
-  for (const char* const name : {"interaction_dot", "interaction_dcn", "interaction_any"}) {
-    // With the square of the vectors, which corners alone would not show.
-    kernels[name] =
-        Kernel({Axis("samples", 1, 1e6),
-                {"vectors", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}},
-                Axis("width", 1, 1024)},
-               [](Sizes s) {
-                 return 3'000 + s[0] * (s[1] * s[1] * (1 + 0.04 * s[2]) + 0.3 * s[1] * s[2]);
-               });
-  }
+  // With the square of the vectors, which corners alone would not show.
+  kernels["interaction_any"] = Kernel(
+      {Axis("samples", 1, 1e6),
+       {"vectors", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}},
+       Axis("width", 1, 1024)},
+      [](Sizes s) { return 3'000 + s[0] * (s[1] * s[1] * (1 + 0.04 * s[2]) + 0.3 * s[1] * s[2]); });
   kernels["interaction_cat"] =
       Kernel({Axis("samples", 1, 1e6), Axis("vectors", 1, 1024), Axis("width", 1, 1024)},
              [](Sizes s) { return 2'000 + 0.3 * s[0] * s[1] * s[2]; });
@@ -255,10 +248,8 @@ void AddStoreAndData(Machine* machine) {
         const double lines = std::ceil(s[1] / 64);
         return 2 + lines * (s[0] < 3e7 ? 1.0 : 8.0);
       });
-  for (const char* const name : {"data_synthetic", "data_random"}) {
-    kernels[name] = Kernel({Axis("samples", 1, 1e7), Axis("ids", 1, 1e5)},
-                           [](Sizes s) { return 1'000 + s[0] * (300 + 40 * s[1]); });
-  }
+  kernels["data_any"] = Kernel({Axis("samples", 1, 1e7), Axis("ids", 1, 1e5)},
+                               [](Sizes s) { return 1'000 + s[0] * (300 + 40 * s[1]); });
   for (const char* const name : {"pull_tables", "push_tables"}) {
     kernels[name] = Kernel({Axis("tables", 1, 1e4), Axis("shards", 1, 1e4)}, [](Sizes s) {
       return 60'000 + 15'000 * (s[1] - 1) + 300 * s[0] * s[1];

@@ -1,7 +1,7 @@
-// Machine: the constants of one kind of host, as `rowhouse bench calibrate` measures them: what a
-// kernel takes, what memory, disk and network give. The cost model knows a machine by nothing else.
-// It reads `cores`, `kernels` and the constants "in_step_..." (InStep); memory_traffic.h reads
-// dram_gbs and llc_bytes; all others are for people.
+// Machine: the constants of one kind of host, as a calibration measures them: what a kernel takes,
+// what memory, disk and network give. The cost model knows a machine by nothing else. It reads
+// `cores`, `kernels` and the constants "in_step_..." (InStep); memory_traffic.h reads dram_gbs and
+// llc_bytes; all others are for people.
 //
 // As a file it is JSON: {"rowhouse_calibration": 1, "host", "cpu", "cores", "measured_at",
 // "constants": {name: {"value", "unit", "spread"}}, "kernels": {name: KernelTable}}.
@@ -85,6 +85,13 @@ class KernelTimes {
 struct InStep {
   StepPhases phases;  // allreduce and other: not used
   double store = 1;
+  // Of what a store's thread takes to read and write rows, with reading ahead. In pulls a shard
+  // chooses the rows that have to leave, checks and copies them. Meanwhile it looks up rows to come
+  // and admits those that were read, and RocksDB's threads write and merge its files. Without
+  // reading ahead, reading and writing is in the pull, and not beside it.
+  double store_in_pulls = 1, store_beside = 1;
+  // What each compute thread but the first adds to the pace of products, as a share of the first's.
+  double thread_efficiency = 1;
   // Activations, loss and its gradient, beside the products: ns a sample.
   double loss_ns_per_sample = 0;
   // The share of a host's cores that the threads of pulls and pushes of rows keep busy at once.
@@ -105,6 +112,9 @@ struct InStep {
       use(ConstantOf(phase), &(phases.*phase.value));
     }
     use("in_step_store", &store);
+    use("in_step_store_in_pulls", &store_in_pulls);
+    use("in_step_store_beside", &store_beside);
+    use("in_step_thread_efficiency", &thread_efficiency);
     use("in_step_loss_ns_per_sample", &loss_ns_per_sample);
     use("in_step_exchange_cores", &exchange_cores);
     use("in_step_jitter", &jitter);

@@ -23,9 +23,6 @@ struct WorkerTime {
   double rows_update = 0;        // of rows on the workers; in phases.dense_update
 };
 
-// Of two compute threads one is idle for about a fifth of a product's time.
-constexpr double kThreadEfficiency = 0.8;
-
 // As if the worker had its cores for itself.
 class WorkerPhases {
  public:
@@ -36,7 +33,7 @@ class WorkerPhases {
         traffic_(traffic),
         times_(*times),
         factors_(InStep::Of(times->machine())) {
-    speedup_ = threads <= 1 ? 1.0 : 1.0 + (threads - 1) * kThreadEfficiency;
+    speedup_ = threads <= 1 ? 1.0 : 1.0 + (threads - 1) * factors_.thread_efficiency;
     result_.table_ms.resize(workload.tables.physical.size());
   }
 
@@ -67,16 +64,11 @@ class WorkerPhases {
   }
 
   void Data() {
+    if (workload_.data_source.empty()) return;
     double ids = 0;
     const size_t columns = workload_.tables.columns();
     for (size_t k = 0; k < columns; ++k) ids += workload_.step.bag_lengths[k];
-    if (workload_.data_ns_per_sample > 0) {
-      result_.phases.data = samples() * workload_.data_ns_per_sample * 1e-6;
-      return;
-    }
-    const std::string kernel = "data_" + workload_.data_source;
-    // Files are read ahead by other threads: what is left is copying, which no kernel measures.
-    if (!times_.machine().HasKernel(kernel)) return;
+    const std::string kernel = times_.Of("data_", workload_.data_source);
     result_.phases.data = factors_.phases.data * times_.Ms(kernel, {samples(), std::max(1.0, ids)});
   }
 

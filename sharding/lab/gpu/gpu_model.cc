@@ -5,22 +5,6 @@
 #include <numeric>
 
 namespace rowhouse {
-namespace {
-
-// The largest of combine(received, sent) over ranks.
-template <typename Combine>
-double LargestOverRanks(std::span<const double> sizes, const Combine& combine) {
-  const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
-  double largest = 0;
-  for (const double own : sizes) {
-    const double received = all - own;
-    const double sent = own * static_cast<double>(sizes.size() - 1);
-    largest = std::max(largest, combine(received, sent));
-  }
-  return largest;
-}
-
-}  // namespace
 
 double DataMovementUs(const BandwidthCurve& curve, double bytes, double crossings) {
   if (bytes <= 1) return curve.floor_us;
@@ -52,12 +36,13 @@ double CollectiveUs(const BandwidthCurve& link, Collective collective, uint32_t 
 }
 
 double MessageSizeMaxOfMax(std::span<const double> sizes) {
-  return LargestOverRanks(sizes,
-                          [](double received, double sent) { return std::max(received, sent); });
-}
-
-double MessageSizeMaxOfSum(std::span<const double> sizes) {
-  return LargestOverRanks(sizes, [](double received, double sent) { return received + sent; });
+  const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  double largest = 0;
+  for (const double own : sizes) {
+    const double received = all - own, sent = own * static_cast<double>(sizes.size() - 1);
+    largest = std::max({largest, received, sent});
+  }
+  return largest;
 }
 
 const std::vector<GpuModel>& GpuModels() {

@@ -41,11 +41,9 @@ double CollectiveUs(const BandwidthCurve& link, Collective collective, uint32_t 
                     double bytes);
 
 // The bytes by which an all-to-all of uneven parts is predicted; `sizes`: what each rank sends to
-// every other one. The slowest rank decides:
-//   MaxOfMax: the larger of what it receives and what it sends; a link works both ways at once
-//   MaxOfSum: their sum
+// every other one. The slowest rank decides, by the larger of what it receives and what it sends: a
+// link works both ways at once.
 double MessageSizeMaxOfMax(std::span<const double> sizes);
-double MessageSizeMaxOfSum(std::span<const double> sizes);
 
 // Which formulas: they were published with mistakes. GMAE of the 15 published times of a V100
 // (forward; backward SGD without and with shared memory): corrected 17, 9 and 7 %; with the listed

@@ -47,7 +47,7 @@ double LookupBackwardSgdUs(const GpuModel& gpu, const GpuLookup& lookup,
 double LookupBackwardAdagradUs(const GpuModel& gpu, const GpuLookup& lookup);
 
 // ---- The authors' later model (2022): expected distinct rows instead of one bag's luck ----------
-// No trace is predicted by it: tests hold it to its published figures.
+// Stands beside what is predicted of an operator (OpCost); no sum goes by it.
 
 struct GpuLookupHits {
   uint64_t cached_rows = 0;  // of a table, in 0.9 of L2

@@ -231,7 +231,8 @@ Result<OpCost> OpRules::CostOfForward(const TraceEvent& op, GpuLookup lookup) {
   const Result<GpuLookupForward> cost = LookupForwardOn(*options_.gpu, lookup, options_.form);
   if (!cost.ok()) return cost.status().Annotate(trace_->file + ": " + op.Describe());
   forwards_.push_back(lookup);
-  return OpCost{"lookup", LookupSizesText(lookup), cost.value().us};
+  return OpCost{"lookup", LookupSizesText(lookup), cost.value().us,
+                LaterLookupForwardUs(*options_.gpu, lookup)};
 }
 
 Result<OpCost> OpRules::Forward(const TraceEvent& op) {

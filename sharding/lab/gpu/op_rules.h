@@ -48,6 +48,7 @@ struct OpCost {
   std::string rule;   // "matrix product"
   std::string sizes;  // "1 x 512 x 256 x 13"
   double us = 0;
+  double later_us = 0;  // of a lookup forward, by its authors' later model; of others 0
 };
 
 class OpRules {

@@ -214,6 +214,7 @@ nlohmann::ordered_json OpTraceToJson(const OpTracePrediction& prediction) {
                    {"count", op.count},
                    {"us_each", op.cost.us},
                    {"us", op.us()}});
+    if (op.cost.later_us > 0) ops.back()["us_each_of_later_model"] = op.cost.later_us;
   }
   nlohmann::ordered_json no_rule = nlohmann::ordered_json::array();
   for (const OpTracePrediction::Unknown& one : prediction.no_rule) {

@@ -70,10 +70,11 @@ struct Workload {
   std::vector<std::function<double(double cache_rows)>> lru_miss_ratio;
   DenseShape dense;
   StorageShape storage;
-  std::string data_source;        // name in Datasets(): what reading a sample costs
-  double data_ns_per_sample = 0;  // 0: as Machine says of the source
-  uint64_t steps = 0;             // of the run; 0: many. Caches are cold at first
-  uint64_t steps_of_epoch = 0;    // that later epochs repeat; 0: no step is repeated
+  // Name in Datasets() of a source that generates samples. "": files are read ahead by other
+  // threads; what is left is copying, which no kernel measures.
+  std::string data_source;
+  uint64_t steps = 0;           // of the run; 0: many. Caches are cold at first
+  uint64_t steps_of_epoch = 0;  // that later epochs repeat; 0: no step is repeated
 };
 
 // PS nodes and workers on hosts that are alike.

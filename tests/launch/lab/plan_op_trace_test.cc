@@ -33,6 +33,9 @@ TEST(PlanOpTraceTest, WritesTheSumWorkedByHand) {
   EXPECT_EQ(sum["iterations"], 2);
   EXPECT_NEAR(sum["us_per_iteration"].get<double>(), 39.764470, 1e-6);
   EXPECT_EQ(sum["without_rule"][0]["name"], "aten::relu");
+  for (const auto& op : sum["ops"]) {
+    EXPECT_EQ(op.value("us_each_of_later_model", 0.0) > 0, op["rule"] == "lookup") << op;
+  }
 }
 
 TEST(PlanOpTraceTest, LinksAreCheckedAndProcessorsNeedThem) {

@@ -165,6 +165,10 @@ TEST(MachineOfRun, ACalibrationOfAnotherProcessorOrOfABusyHostIsWarnedAbout) {
   EXPECT_THAT(warning(), HasSubstr("how much longer kernels take within a step"));
   machine.constants["in_step_pull"] = {.value = 1.2};
   EXPECT_EQ(warning(), "");
+  const KernelTable gather = machine.kernels["gather"];
+  machine.kernels["gather"] = machine.kernels["dense_update_any"];  // of one size, not of two
+  EXPECT_THAT(warning(), HasSubstr("lacks gather; typical figures stand in"));
+  machine.kernels["gather"] = gather;
   for (auto& [name, kernel] : machine.kernels) {
     auto json = nlohmann::json::parse(kernel.ToJson().dump());
     for (auto& spread : json["spread"]) spread = 0.9;

@@ -34,6 +34,9 @@ const Machine& AMachine() {
                                       {"push", 1.35},
                                       {"dense_update", 1.6},
                                       {"store", 1.35},
+                                      {"store_in_pulls", 0.25},
+                                      {"store_beside", 1.5},
+                                      {"thread_efficiency", 0.8},
                                       {"exchange_cores", 0.55},
                                       {"jitter", 0.1}}) {
       typical.constants[std::string("in_step_") + name] = {.value = value};

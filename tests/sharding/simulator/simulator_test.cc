@@ -84,21 +84,23 @@ TEST(Simulate, AStoreDelaysStepsAsLongAsItIsPredictedTo) {
   Workload workload = WorkloadFor(2048);
   workload.storage = {.cache_bytes = 4 << 20, .has_rows = true};
   const Plan plan = PlanFor(workload, 1);
+  Machine machine = Machine::Typical();
+  machine.constants["in_step_store_in_pulls"].value = 0.25;
+  machine.constants["in_step_store_beside"].value = 1.5;  // as runs have it
   for (const uint32_t prefetch_steps : {0u, 2u}) {
     workload.storage.prefetch_steps = prefetch_steps;
-    const StepWork work = StepWorkOf(workload, plan, Cluster(1, 1), Machine::Typical()).value();
+    const StepWork work = StepWorkOf(workload, plan, Cluster(1, 1), machine).value();
     EXPECT_GT(work.ps[0].merge_ms, 1);
     EXPECT_EQ(work.ps[0].store_ms > 0, prefetch_steps > 0) << "pulls read what is not read ahead";
     for (const uint32_t workers : {1u, 2u}) {
       workload.step.workers = workers;
-      const StepCost predicted =
-          PredictStep(workload, plan, Cluster(1, workers), Machine::Typical()).value();
+      const StepCost predicted = PredictStep(workload, plan, Cluster(1, workers), machine).value();
       if (prefetch_steps > 0) {
         ASSERT_GT(predicted.ps[0].ahead_ms, predicted.ms - predicted.phases.pull) << "too easy";
       }
-      const SimulatedRun run = Simulate(workload, plan, Cluster(1, workers), Machine::Typical(),
-                                        {.steps = 20, .jitter = 0})
-                                   .value();
+      const SimulatedRun run =
+          Simulate(workload, plan, Cluster(1, workers), machine, {.steps = 20, .jitter = 0})
+              .value();
       EXPECT_NEAR(run.median_step_ms, predicted.ms, 0.1 * predicted.ms)
           << workers << " workers, " << prefetch_steps << " steps ahead";
       EXPECT_LT(run.ps[0].busy_share, 1);
