@@ -20,13 +20,6 @@ std::vector<std::string> PlantedClicks(std::vector<std::string> more) {
   return more;
 }
 
-class DensePrecision : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!HasProductsOf(ElementType::kBf16)) GTEST_SKIP() << "no AVX-512 here";
-  }
-};
-
 double TestAuc(const TrainResult& trained) {
   return trained.report.at("evaluations").back().at("auc");
 }
@@ -35,7 +28,8 @@ std::string DigestOfConfig(const TrainResult& trained) {
   return trained.report.at("settings").at("config_digest");
 }
 
-TEST_F(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
+TEST(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
+  if (!HasProductsOf(ElementType::kBf16)) GTEST_SKIP() << "no AVX-512 here";
   const TempDir dir;
   const TrainResult f32 = Train({.flags = PlantedClicks({})});
   ASSERT_EQ(f32.exit_code, 0) << f32.Describe();
@@ -66,7 +60,7 @@ TEST_F(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
   }
 }
 
-TEST_F(DensePrecision, ACpuWithoutAvx512IsRefused) {
+TEST(DensePrecision, ACpuWithoutAvx512IsRefused) {
   Command command = TrainCommand({.flags = PlantedClicks({"--dense_precision=bf16"})});
   command.environment["ONEDNN_MAX_CPU_ISA"] = "AVX2";
   const ProcessResult refused = RunCommand(command);
