@@ -126,7 +126,7 @@ Status CheckCpus(Communicator& workers, const WorkerRunOptions& options, Element
   }
   LOG_IF(WARNING, !are_same && options.prints)
       << "workers have CPUs of different instruction sets: the same run on other hosts may give "
-         "other bits; DNNL_MAX_CPU_ISA pins the lowest";
+         "other bits; ONEDNN_MAX_CPU_ISA pins the lowest";
   return OkStatus();
 }
 
