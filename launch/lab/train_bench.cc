@@ -14,37 +14,24 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
-#include "common/median.h"
 #include "common/temporary_directory.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/bench/stopwatch.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
+#include "launch/lab/layer_products.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/dataset.h"
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/interaction.h"
-#include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr int kPairs = 3, kLongPairs = 9;  // odd: the median is one of them
 constexpr uint64_t kStartSteps = 4;        // of the run that says what starting costs
-constexpr int kProductSteps = 7;
 constexpr double kMegabyte = 1e6;
-
-// Of this process, or (RUSAGE_CHILDREN) of all that it has waited for, and that they have.
-double CpuSecondsOf(int who) {
-  rusage usage;
-  getrusage(who, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 bool HasAmx() {
   std::ifstream cpu("/proc/cpuinfo");
@@ -60,8 +47,8 @@ struct TrainedCase {
   uint64_t batch = 0, steps = 0;  // an epoch
   uint32_t threads = 1;
   uint64_t epochs = 1;
-  std::optional<double> target = {};    // least ratio to PyTorch
-  std::vector<std::string> flags = {};  // of `rowhouse train`, besides
+  ElementType precision = ElementType::kF32;  // of the layers: kF32 or kBf16
+  std::optional<double> target = {};          // least ratio to PyTorch
 };
 
 // The samples of a shape in a directory, and its runs.
@@ -99,7 +86,7 @@ class ShapeRuns {
                                 std::vector<std::string> flags) const {
     const std::vector<std::string> of_model = shape_.ModelFlags();
     flags.insert(flags.end(), of_model.begin(), of_model.end());
-    flags.insert(flags.end(), what.flags.begin(), what.flags.end());
+    if (what.precision == ElementType::kBf16) flags.push_back("--dense_precision=bf16");
     flags.insert(
         flags.end(),
         {"--data=" + directory_, "--data_randomize=none",
@@ -132,57 +119,6 @@ class ShapeRuns {
   const TrainedShape shape_;
   const std::string directory_;
   std::map<std::string, double> start_seconds_;  // CPU time, by case
-};
-
-// The products of a step's layers, one after the other.
-class LayerProducts {
- public:
-  LayerProducts(const std::vector<LayerSize>& layers, uint64_t batch)
-      : batch_(static_cast<int64_t>(batch)) {
-    for (const LayerSize& size : layers) {
-      layers_.push_back({.size = size,
-                         .x = std::vector<float>(batch * size.in, 0.5f),
-                         .weights = std::vector<float>(size_t{size.in} * size.out, 0.01f),
-                         .y = std::vector<float>(batch * size.out, 0.1f),
-                         .dx = std::vector<float>(batch * size.in),
-                         .dw = std::vector<float>(size_t{size.in} * size.out)});
-    }
-  }
-
-  StepTime Measure(int threads) {
-    omp_set_num_threads(threads);
-    std::vector<double> ms;
-    double before = 0;
-    for (int step = -1; step < kProductSteps; ++step) {
-      const Stopwatch stopwatch;
-      for (Layer& layer : layers_) MultiplyAll(&layer);
-      if (step >= 0) ms.push_back(stopwatch.Ns() * 1e-6);
-      if (step < 0) before = CpuSecondsOf(RUSAGE_SELF);
-    }
-    return {.wall_ms = MedianOf(ms),
-            .cpu_ms = (CpuSecondsOf(RUSAGE_SELF) - before) * 1e3 / kProductSteps};
-  }
-
- private:
-  struct Layer {
-    LayerSize size;
-    std::vector<float> x, weights, y, dx, dw;
-  };
-
-  void MultiplyAll(Layer* layer) {
-    const auto [in, out, has_input_gradient] = layer->size;
-    const ConstMatrix x = MatrixOf(std::as_const(layer->x).data(), batch_, in),
-                      weights = MatrixOf(std::as_const(layer->weights).data(), out, in),
-                      dy = MatrixOf(std::as_const(layer->y).data(), batch_, out);
-    products_.Multiply(x, weights, MatrixOf(layer->y.data(), batch_, out), {.b_transposed = true});
-    products_.Multiply(dy, x, MatrixOf(layer->dw.data(), out, in), {.a_transposed = true});
-    if (!has_input_gradient) return;
-    products_.Multiply(dy, weights, MatrixOf(layer->dx.data(), batch_, in));
-  }
-
-  const int64_t batch_;
-  std::vector<Layer> layers_;
-  MatrixProducts products_;
 };
 
 // The cross layers of MLPerf's DLRM-DCNv2 (configs/mlperf_v2.yaml), forward and backward, for the
@@ -222,17 +158,10 @@ class CrossLayers {
     const std::vector<const float*> vectors(kVectors, vector_.data());
     std::vector<float*> gradients;
     for (std::vector<float>& one : gradients_) gradients.push_back(one.data());
-    std::vector<double> ms;
-    double before = 0;
-    for (int step = -1; step < kProductSteps; ++step) {
-      const Stopwatch stopwatch;
+    return MeasureSteps([&] {
       layers_->Forward(vectors, batch_, z_.data());
       layers_->Backward(z_.data(), batch_, gradients);
-      if (step >= 0) ms.push_back(stopwatch.Ns() * 1e-6);
-      if (step < 0) before = CpuSecondsOf(RUSAGE_SELF);
-    }
-    return {.wall_ms = MedianOf(ms),
-            .cpu_ms = (CpuSecondsOf(RUSAGE_SELF) - before) * 1e3 / kProductSteps};
+    });
   }
 
  private:
@@ -305,7 +234,7 @@ class TrainBench {
     if (HasProductsOf(ElementType::kBf16)) {
       cases.push_back(large);
       cases.back().name = "bf16, one thread, batch 2048";
-      cases.back().flags = {"--dense_precision=bf16"};
+      cases.back().precision = ElementType::kBf16;
       cases.back().target = HasAmx() ? std::optional(5.0) : std::nullopt;
     }
     RETURN_IF_ERROR(kaggle.WriteSamples(large.batch * large.steps));
@@ -361,8 +290,8 @@ class TrainBench {
         if (of_torch.contains(one.batch)) samples[c].torch.push_back(of_torch[one.batch]);
         ASSIGN_OR_RETURN(const StepTime ours, runs->Train(one));
         samples[c].ours.push_back(ours);
-        samples[c].products.push_back(
-            LayerProducts(LayersOf(shape.model), one.batch).Measure(static_cast<int>(one.threads)));
+        samples[c].products.push_back(LayerProducts(LayersOf(shape.model), one.batch, one.precision)
+                                          .Measure(static_cast<int>(one.threads)));
       }
     }
     for (size_t c = 0; c < cases.size(); ++c) AddLines(shape, cases[c], samples[c]);
@@ -379,11 +308,14 @@ class TrainBench {
                                .flops = flops},
                               samples.ours, samples.torch));
     }
-    TrainLine line{.name = name + ": the step",
-                   .yardstick_is = "its products alone, by oneDNN in f32",
-                   .is_at_most = true,
-                   .flops = flops};
-    const bool is_judged = one.batch == 2048 && one.threads == 1 && one.flags.empty();
+    TrainLine line{
+        .name = name + ": the step",
+        .yardstick_is = fmt::format("its products alone, by oneDNN in {}",
+                                    one.precision == ElementType::kBf16 ? "bf16" : "f32"),
+        .is_at_most = true,
+        .flops = flops};
+    const bool is_judged =
+        one.batch == 2048 && one.threads == 1 && one.precision == ElementType::kF32;
     if (is_judged) line.target = 1.35;
     lines_.push_back(LineOf(line, samples.ours, samples.products));
   }
@@ -435,7 +367,8 @@ class TrainBench {
     std::vector<StepTime> measured, products;
     for (int pair = 0; pair < pairs_; ++pair) {
       measured.push_back(layers.Measure());
-      products.push_back(LayerProducts(layers.Sizes(), kBatch).Measure(/*threads=*/1));
+      products.push_back(
+          LayerProducts(layers.Sizes(), kBatch, ElementType::kF32).Measure(/*threads=*/1));
     }
     lines_.push_back(LineOf({.name = "cross layers of MLPerf's DCNv2, one thread, batch 2048",
                              .yardstick_is = "their products alone, by oneDNN in f32",

@@ -7,6 +7,7 @@
 
 #include "launch/command_line/command_line.h"
 #include "launch/command_line/made_settings.h"
+#include "launch/lab/layer_products.h"
 #include "launch/settings/setting_fields.h"
 #include "tests/testing/testing.h"
 
@@ -36,6 +37,15 @@ TEST(TrainBenchTest, ProductsAreThoseOfAllLayers) {
   EXPECT_EQ(layers[2].in, 2u + 3u) << "the bottom MLP's output and three pairs";
   // 2 of the first layer, 3 of each other one.
   EXPECT_EQ(FlopsOf(LayersOf(model), 10), 2.0 * 10 * (2 * 15 + 3 * (10 + 20 + 4)));
+}
+
+// A product whose types do not go together ends the program.
+TEST(TrainBenchTest, ProductsAreThoseOfThePrecision) {
+  const std::vector<LayerSize> layers = {{64, 32, false}, {32, 16}};
+  for (const ElementType precision : {ElementType::kF32, ElementType::kBf16}) {
+    if (!HasProductsOf(precision)) continue;
+    EXPECT_GT(LayerProducts(layers, 8, precision).Measure(/*threads=*/1).wall_ms, 0.0);
+  }
 }
 
 TEST(TrainBenchTest, RatiosAreOfPairs) {
