@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -32,24 +31,6 @@ namespace {
 constexpr int kPairs = 3, kLongPairs = 9;  // odd: the median is one of them
 constexpr uint64_t kStartSteps = 4;        // of the run that says what starting costs
 constexpr double kMegabyte = 1e6;
-
-bool HasAmx() {
-  std::ifstream cpu("/proc/cpuinfo");
-  for (std::string word; cpu >> word;) {
-    if (word == "amx_bf16") return true;
-  }
-  return false;
-}
-
-// What is trained: a shape, and how.
-struct TrainedCase {
-  std::string name;
-  uint64_t batch = 0, steps = 0;  // an epoch
-  uint32_t threads = 1;
-  uint64_t epochs = 1;
-  ElementType precision = ElementType::kF32;  // of the layers: kF32 or kBf16
-  std::optional<double> target = {};          // least ratio to PyTorch
-};
 
 // The samples of a shape in a directory, and its runs.
 class ShapeRuns {
@@ -222,21 +203,9 @@ class TrainBench {
   explicit TrainBench(int pairs) : pairs_(pairs) {}
 
   Status Measure(const std::string& directory) {
-    const TrainedCase large = {
-        .name = "one thread, batch 2048", .batch = 2048, .steps = 150, .target = 1.7};
-    TrainedCase two = large;
-    two.name = "two threads, batch 2048";
-    two.threads = 2;
-    two.target = 2.5;
+    const std::vector<TrainedCase> cases = KaggleCases(OneDnnCpuIsa());
+    const TrainedCase &large = cases[0], &two = cases[1];
     ShapeRuns kaggle(KaggleShape(), directory + "/kaggle");
-    std::vector<TrainedCase> cases = {
-        large, two, {.name = "one thread, batch 128", .batch = 128, .steps = 1000, .target = 2.2}};
-    if (HasProductsOf(ElementType::kBf16)) {
-      cases.push_back(large);
-      cases.back().name = "bf16, one thread, batch 2048";
-      cases.back().precision = ElementType::kBf16;
-      cases.back().target = HasAmx() ? std::optional(5.0) : std::nullopt;
-    }
     RETURN_IF_ERROR(kaggle.WriteSamples(large.batch * large.steps));
     RETURN_IF_ERROR(MeasureShape(&kaggle, cases));
     RETURN_IF_ERROR(MeasureTwoWorkers(&kaggle, large));
@@ -266,14 +235,10 @@ class TrainBench {
   const std::string& without_torch() const { return without_torch_; }
 
  private:
-  struct Samples {
-    std::vector<StepTime> ours, torch, products;
-  };
-
   // Each case once, then each again: a slow minute slows all of them.
   Status MeasureShape(ShapeRuns* runs, const std::vector<TrainedCase>& cases) {
     const TrainedShape& shape = runs->shape();
-    std::vector<Samples> samples(cases.size());
+    std::vector<CaseSamples> samples(cases.size());
     for (int pair = 0; pair < pairs_; ++pair) {
       std::map<uint64_t, StepTime> of_torch;  // by batch
       for (size_t c = 0; c < cases.size(); ++c) {
@@ -294,30 +259,17 @@ class TrainBench {
                                           .Measure(static_cast<int>(one.threads)));
       }
     }
-    for (size_t c = 0; c < cases.size(); ++c) AddLines(shape, cases[c], samples[c]);
-    return OkStatus();
-  }
-
-  void AddLines(const TrainedShape& shape, const TrainedCase& one, const Samples& samples) {
-    const double flops = FlopsOf(LayersOf(shape.model), one.batch);
-    const std::string name = shape.name + ", " + one.name;
-    if (!samples.torch.empty()) {
-      lines_.push_back(LineOf({.name = name,
-                               .yardstick_is = "PyTorch at its best number of threads",
-                               .target = one.target,
-                               .flops = flops},
-                              samples.ours, samples.torch));
+    for (size_t c = 0; c < cases.size(); ++c) {
+      if (cases[c].precision == ElementType::kBf16) {
+        const auto like = std::ranges::find_if(cases, [&](const TrainedCase& other) {
+          return other.batch == cases[c].batch && other.threads == cases[c].threads;
+        });
+        samples[c].in_f32 = samples[static_cast<size_t>(like - cases.begin())].ours;
+      }
+      const std::vector<TrainLine> lines = LinesOf(shape, cases[c], samples[c]);
+      lines_.insert(lines_.end(), lines.begin(), lines.end());
     }
-    TrainLine line{
-        .name = name + ": the step",
-        .yardstick_is = fmt::format("its products alone, by oneDNN in {}",
-                                    one.precision == ElementType::kBf16 ? "bf16" : "f32"),
-        .is_at_most = true,
-        .flops = flops};
-    const bool is_judged =
-        one.batch == 2048 && one.threads == 1 && one.precision == ElementType::kF32;
-    if (is_judged) line.target = 1.35;
-    lines_.push_back(LineOf(line, samples.ours, samples.products));
+    return OkStatus();
   }
 
   // Where a worker's step goes, and what both processes take of memory.

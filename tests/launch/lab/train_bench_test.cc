@@ -1,9 +1,9 @@
 // What bench train trains is a valid run, and its lines say what their figures mean.
 #include "launch/lab/train_bench.h"
 
-#include <fstream>
+#include <dnnl.h>
+
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "launch/command_line/command_line.h"
 #include "launch/command_line/made_settings.h"
@@ -46,6 +46,53 @@ TEST(TrainBenchTest, ProductsAreThoseOfThePrecision) {
     if (!HasProductsOf(precision)) continue;
     EXPECT_GT(LayerProducts(layers, 8, precision).Measure(/*threads=*/1).wall_ms, 0.0);
   }
+}
+
+TEST(TrainBenchTest, Bf16IsTrainedWhereOneDnnUsesAvx512AndHasATargetWithAmx) {
+  const auto bf16 = [](int isa) {
+    std::optional<TrainedCase> found;
+    for (const TrainedCase& one : KaggleCases(isa)) {
+      if (one.precision == ElementType::kBf16) found = one;
+    }
+    return found;
+  };
+  EXPECT_FALSE(bf16(dnnl_cpu_isa_avx2).has_value());
+  EXPECT_FALSE(bf16(dnnl_cpu_isa_avx2_vnni).has_value());
+  ASSERT_TRUE(bf16(dnnl_cpu_isa_avx512_core).has_value());
+  EXPECT_EQ(bf16(dnnl_cpu_isa_avx512_core_bf16)->target, std::nullopt);
+  EXPECT_EQ(bf16(dnnl_cpu_isa_avx512_core_amx)->target, 5.0);
+}
+
+TEST(TrainBenchTest, LargeBatchesAreJudgedByPyTorchAndByTheirProducts) {
+  const std::vector<TrainedCase> cases = KaggleCases(dnnl_cpu_isa_avx2);
+  for (size_t c = 0; c < 2; ++c) {
+    const std::vector<TrainLine> lines =
+        LinesOf(KaggleShape(), cases[c], {.ours = {{100}}, .products = {{90}}, .torch = {{160}}});
+    ASSERT_EQ(lines.size(), 3u);
+    const std::string name = "Kaggle, " + cases[c].name;
+    EXPECT_EQ(lines[0].name, name);
+    EXPECT_EQ(lines[0].met(), false);
+    EXPECT_EQ(lines[1].name, name + ": the step");
+    EXPECT_EQ(lines[1].ratio, 1 / 0.9);
+    EXPECT_EQ(lines[2].name, name + ": products beside the step");
+    EXPECT_EQ(lines[2].ratio, 0.9);
+    EXPECT_EQ(lines[2].target, 0.85);
+    EXPECT_EQ(lines[2].met(), true);
+  }
+}
+
+TEST(TrainBenchTest, Bf16IsBesideItsOwnProductsAndF32) {
+  const TrainedCase bf16 = KaggleCases(dnnl_cpu_isa_avx512_core).back();
+  // PyTorch refused in the second pair.
+  const std::vector<TrainLine> lines = LinesOf(
+      KaggleShape(), bf16,
+      {.ours = {{50}, {50}}, .products = {{25}, {25}}, .torch = {{160}}, .in_f32 = {{100}, {100}}});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].name, "Kaggle, bf16, one thread, batch 2048: the step");
+  EXPECT_EQ(lines[0].yardstick_is, "its products alone, by oneDNN in bf16");
+  EXPECT_EQ(lines[0].met(), std::nullopt);
+  EXPECT_EQ(lines[1].name, "Kaggle, bf16, one thread, batch 2048: beside f32");
+  EXPECT_EQ(lines[1].ratio, 2.0);
 }
 
 TEST(TrainBenchTest, RatiosAreOfPairs) {
