@@ -8,10 +8,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/clean_text.h"
 #include "common/json_text.h"
 #include "common/temporary_directory.h"
 #include "launch/bench/bench.h"
@@ -205,6 +207,9 @@ class TrainBench {
   Status Measure(const std::string& directory) {
     const std::vector<TrainedCase> cases = KaggleCases(OneDnnCpuIsa());
     const TrainedCase &large = cases[0], &two = cases[1];
+    if (cases.back().precision != ElementType::kBf16) {
+      left_out_["bf16"] = "this CPU has no AVX-512, or ONEDNN_MAX_CPU_ISA forbids it";
+    }
     ShapeRuns kaggle(KaggleShape(), directory + "/kaggle");
     RETURN_IF_ERROR(kaggle.WriteSamples(large.batch * large.steps));
     RETURN_IF_ERROR(MeasureShape(&kaggle, cases));
@@ -231,8 +236,12 @@ class TrainBench {
   }
 
   const std::vector<TrainLine>& lines() const { return lines_; }
-  // Why PyTorch's lines are left out; "": they are not.
-  const std::string& without_torch() const { return without_torch_; }
+  // What is left out, and why: a line each.
+  std::string left_out() const {
+    std::string text;
+    for (const auto& [what, why] : left_out_) text += fmt::format("{} left out: {}\n", what, why);
+    return text;
+  }
 
  private:
   // Each case once, then each again: a slow minute slows all of them.
@@ -250,7 +259,7 @@ class TrainBench {
           else if (torch.status().code() != StatusCode::kUnavailable || !StopSignal::Check().ok())
             return torch.status();
           else
-            without_torch_ = torch.status().message();
+            left_out_["lines beside PyTorch"] = torch.status().message();
         }
         if (of_torch.contains(one.batch)) samples[c].torch.push_back(of_torch[one.batch]);
         ASSIGN_OR_RETURN(const StepTime ours, runs->Train(one));
@@ -331,7 +340,10 @@ class TrainBench {
   }
 
   Status MeasureTwoWorkers(ShapeRuns* runs, const TrainedCase& one) {
-    if (!MpirunScript().ok()) return OkStatus();
+    if (const Status status = MpirunScript().status(); !status.ok()) {
+      left_out_["2 workers and 2 PS nodes"] = status.message();
+      return OkStatus();
+    }
     std::vector<StepTime> alone, two;
     for (int pair = 0; pair < pairs_; ++pair) {
       for (const bool is_two : {true, false}) {
@@ -350,7 +362,7 @@ class TrainBench {
   const int pairs_;
   TorchSteps torch_;
   std::vector<TrainLine> lines_;
-  std::string without_torch_;
+  std::map<std::string, std::string> left_out_;
 };
 
 Status BenchTrain(const CommandLine& command_line, const Settings&) {
@@ -360,14 +372,12 @@ Status BenchTrain(const CommandLine& command_line, const Settings&) {
   TrainBench bench(pairs);
   // What was measured before a failure or Ctrl-C is delivered, too.
   const Status measured = bench.Measure(scratch->path());
-  std::string text = fmt::format(
-      "Steps of one worker and one PS node, SGD; milliseconds, medians of {} pairs.\n\n{}", pairs,
-      TrainLinesText(bench.lines()));
-  if (!bench.without_torch().empty()) {
-    text += fmt::format("\nThe lines beside PyTorch are left out: {}\n", bench.without_torch());
-  }
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
-                                 DumpJson(TrainLinesToJson(bench.lines()), 2) + "\n", text));
+  const std::string json = command_line.Value(kJsonFlag), left_out = bench.left_out();
+  const std::string text = fmt::format(
+      "Steps of one worker and one PS node, SGD; milliseconds, medians of {} pairs.\n\n{}\n{}",
+      pairs, TrainLinesText(bench.lines()), left_out);
+  RETURN_IF_ERROR(DeliverFigures(json, DumpJson(TrainLinesToJson(bench.lines()), 2) + "\n", text));
+  if (json == kJsonToStdout) std::fputs(CleanLines(left_out).c_str(), stderr);
   return measured;
 }
 
