@@ -3,16 +3,22 @@
 
 #include <dnnl.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "launch/command_line/command_line.h"
 #include "launch/command_line/made_settings.h"
 #include "launch/lab/layer_products.h"
 #include "launch/settings/setting_fields.h"
+#include "tests/testing/process.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
 namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(TrainBenchTest, EveryShapeIsARunThatIsValid) {
   for (const TrainedShape& shape : {KaggleShape(), EvenKaggleShape(), BenchmarkShape()}) {
@@ -110,6 +116,45 @@ TEST(TrainBenchTest, RatiosAreOfPairs) {
   EXPECT_EQ(json[0]["gflops_a_core_second"], 2.0);
   EXPECT_TRUE(json[1]["met"].is_null());
   EXPECT_TRUE(json[1]["cpu_ms"].is_null());
+}
+
+// What train_torch.py says where `torch` is a module of this text.
+std::string SaidWithTorch(const std::string& torch) {
+  const TempDir dir;
+  std::ofstream(dir / "torch.py") << torch;
+  std::ofstream(dir / "libopenblas.so") << "mapped";
+  const ProcessResult ran = RunCommand(
+      {.arguments = {"/usr/bin/python3", ROWHOUSE_SOURCE_DIR "/tests/bench/train_torch.py",
+                     "--arch_mlp_bot=2-2", "--arch_mlp_top=1", "--arch_embedding_size=3",
+                     "--loss_function=bce", "--batch=1"},
+       .environment = {{"PYTHONPATH", dir.path()}}});
+  EXPECT_EQ(ran.exit_code, 1) << ran.Describe();
+  return ran.err;
+}
+
+TEST(TrainBenchTest, PyTorchWithoutAParallelOpenBlasIsNoYardstick) {
+  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "no /usr/bin/python3 here";
+  const std::string plain =
+      "import ctypes, mmap, os, types\n"
+      "nn = types.SimpleNamespace(Module=object)\n"
+      "ones = mm = print\n";
+  const auto with_open_blas = [&](int parallel) {
+    return plain + fmt::format(
+                       "file = open(os.path.dirname(__file__) + '/libopenblas.so', 'rb')\n"
+                       "kept = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)\n"
+                       "ctypes.CDLL = lambda path: types.SimpleNamespace(\n"
+                       "    openblas_set_num_threads=print, openblas_get_parallel=lambda: {})\n",
+                       parallel);
+  };
+  EXPECT_THAT(SaidWithTorch("raise ImportError('no torch')"),
+              StartsWith("PyTorch is not installed (no torch): apt-get install python3-torch "
+                         "libopenblas0-pthread"));
+  EXPECT_THAT(SaidWithTorch(plain), StartsWith("PyTorch multiplies without OpenBLAS"));
+  EXPECT_EQ(SaidWithTorch(with_open_blas(0)),
+            "PyTorch multiplies with OpenBLAS's serial build, on one thread: apt-get install "
+            "libopenblas0-pthread\n");
+  // It goes on, to what this torch lacks.
+  EXPECT_THAT(SaidWithTorch(with_open_blas(1)), HasSubstr("AttributeError"));
 }
 
 }  // namespace
