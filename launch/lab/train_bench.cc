@@ -8,61 +8,31 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/clean_text.h"
 #include "common/json_text.h"
-#include "common/median.h"
 #include "common/temporary_directory.h"
 #include "launch/bench/bench.h"
 #include "launch/bench/child_run.h"
 #include "launch/bench/stop_signal.h"
-#include "launch/bench/stopwatch.h"
 #include "launch/command_line/verb_flags.h"
 #include "launch/figures/json_output.h"
+#include "launch/lab/layer_products.h"
 #include "worker/data/blocks/data_directory.h"
 #include "worker/data/dataset.h"
 #include "worker/dense/dense_parameters.h"
 #include "worker/dense/interaction.h"
-#include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
 namespace {
 
 constexpr int kPairs = 3, kLongPairs = 9;  // odd: the median is one of them
 constexpr uint64_t kStartSteps = 4;        // of the run that says what starting costs
-constexpr int kProductSteps = 7;
 constexpr double kMegabyte = 1e6;
-
-// Of this process, or (RUSAGE_CHILDREN) of all that it has waited for, and that they have.
-double CpuSecondsOf(int who) {
-  rusage usage;
-  getrusage(who, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-bool HasAmx() {
-  std::ifstream cpu("/proc/cpuinfo");
-  for (std::string word; cpu >> word;) {
-    if (word == "amx_bf16") return true;
-  }
-  return false;
-}
-
-// What is trained: a shape, and how.
-struct TrainedCase {
-  std::string name;
-  uint64_t batch = 0, steps = 0;  // an epoch
-  uint32_t threads = 1;
-  uint64_t epochs = 1;
-  std::optional<double> target = {};    // least ratio to PyTorch
-  std::vector<std::string> flags = {};  // of `rowhouse train`, besides
-};
 
 // The samples of a shape in a directory, and its runs.
 class ShapeRuns {
@@ -99,7 +69,7 @@ class ShapeRuns {
                                 std::vector<std::string> flags) const {
     const std::vector<std::string> of_model = shape_.ModelFlags();
     flags.insert(flags.end(), of_model.begin(), of_model.end());
-    flags.insert(flags.end(), what.flags.begin(), what.flags.end());
+    if (what.precision == ElementType::kBf16) flags.push_back("--dense_precision=bf16");
     flags.insert(
         flags.end(),
         {"--data=" + directory_, "--data_randomize=none",
@@ -132,57 +102,6 @@ class ShapeRuns {
   const TrainedShape shape_;
   const std::string directory_;
   std::map<std::string, double> start_seconds_;  // CPU time, by case
-};
-
-// The products of a step's layers, one after the other.
-class LayerProducts {
- public:
-  LayerProducts(const std::vector<LayerSize>& layers, uint64_t batch)
-      : batch_(static_cast<int64_t>(batch)) {
-    for (const LayerSize& size : layers) {
-      layers_.push_back({.size = size,
-                         .x = std::vector<float>(batch * size.in, 0.5f),
-                         .weights = std::vector<float>(size_t{size.in} * size.out, 0.01f),
-                         .y = std::vector<float>(batch * size.out, 0.1f),
-                         .dx = std::vector<float>(batch * size.in),
-                         .dw = std::vector<float>(size_t{size.in} * size.out)});
-    }
-  }
-
-  StepTime Measure(int threads) {
-    omp_set_num_threads(threads);
-    std::vector<double> ms;
-    double before = 0;
-    for (int step = -1; step < kProductSteps; ++step) {
-      const Stopwatch stopwatch;
-      for (Layer& layer : layers_) MultiplyAll(&layer);
-      if (step >= 0) ms.push_back(stopwatch.Ns() * 1e-6);
-      if (step < 0) before = CpuSecondsOf(RUSAGE_SELF);
-    }
-    return {.wall_ms = MedianOf(ms),
-            .cpu_ms = (CpuSecondsOf(RUSAGE_SELF) - before) * 1e3 / kProductSteps};
-  }
-
- private:
-  struct Layer {
-    LayerSize size;
-    std::vector<float> x, weights, y, dx, dw;
-  };
-
-  void MultiplyAll(Layer* layer) {
-    const auto [in, out, has_input_gradient] = layer->size;
-    const ConstMatrix x = MatrixOf(std::as_const(layer->x).data(), batch_, in),
-                      weights = MatrixOf(std::as_const(layer->weights).data(), out, in),
-                      dy = MatrixOf(std::as_const(layer->y).data(), batch_, out);
-    products_.Multiply(x, weights, MatrixOf(layer->y.data(), batch_, out), {.b_transposed = true});
-    products_.Multiply(dy, x, MatrixOf(layer->dw.data(), out, in), {.a_transposed = true});
-    if (!has_input_gradient) return;
-    products_.Multiply(dy, weights, MatrixOf(layer->dx.data(), batch_, in));
-  }
-
-  const int64_t batch_;
-  std::vector<Layer> layers_;
-  MatrixProducts products_;
 };
 
 // The cross layers of MLPerf's DLRM-DCNv2 (configs/mlperf_v2.yaml), forward and backward, for the
@@ -222,17 +141,10 @@ class CrossLayers {
     const std::vector<const float*> vectors(kVectors, vector_.data());
     std::vector<float*> gradients;
     for (std::vector<float>& one : gradients_) gradients.push_back(one.data());
-    std::vector<double> ms;
-    double before = 0;
-    for (int step = -1; step < kProductSteps; ++step) {
-      const Stopwatch stopwatch;
+    return MeasureSteps([&] {
       layers_->Forward(vectors, batch_, z_.data());
       layers_->Backward(z_.data(), batch_, gradients);
-      if (step >= 0) ms.push_back(stopwatch.Ns() * 1e-6);
-      if (step < 0) before = CpuSecondsOf(RUSAGE_SELF);
-    }
-    return {.wall_ms = MedianOf(ms),
-            .cpu_ms = (CpuSecondsOf(RUSAGE_SELF) - before) * 1e3 / kProductSteps};
+    });
   }
 
  private:
@@ -293,21 +205,12 @@ class TrainBench {
   explicit TrainBench(int pairs) : pairs_(pairs) {}
 
   Status Measure(const std::string& directory) {
-    const TrainedCase large = {
-        .name = "one thread, batch 2048", .batch = 2048, .steps = 150, .target = 1.7};
-    TrainedCase two = large;
-    two.name = "two threads, batch 2048";
-    two.threads = 2;
-    two.target = 2.5;
-    ShapeRuns kaggle(KaggleShape(), directory + "/kaggle");
-    std::vector<TrainedCase> cases = {
-        large, two, {.name = "one thread, batch 128", .batch = 128, .steps = 1000, .target = 2.2}};
-    if (HasProductsOf(ElementType::kBf16)) {
-      cases.push_back(large);
-      cases.back().name = "bf16, one thread, batch 2048";
-      cases.back().flags = {"--dense_precision=bf16"};
-      cases.back().target = HasAmx() ? std::optional(5.0) : std::nullopt;
+    const std::vector<TrainedCase> cases = KaggleCases(OneDnnCpuIsa());
+    const TrainedCase &large = cases[0], &two = cases[1];
+    if (cases.back().precision != ElementType::kBf16) {
+      left_out_["bf16"] = "this CPU has no AVX-512, or ONEDNN_MAX_CPU_ISA forbids it";
     }
+    ShapeRuns kaggle(KaggleShape(), directory + "/kaggle");
     RETURN_IF_ERROR(kaggle.WriteSamples(large.batch * large.steps));
     RETURN_IF_ERROR(MeasureShape(&kaggle, cases));
     RETURN_IF_ERROR(MeasureTwoWorkers(&kaggle, large));
@@ -333,18 +236,18 @@ class TrainBench {
   }
 
   const std::vector<TrainLine>& lines() const { return lines_; }
-  // Why PyTorch's lines are left out; "": they are not.
-  const std::string& without_torch() const { return without_torch_; }
+  // What is left out, and why: a line each.
+  std::string left_out() const {
+    std::string text;
+    for (const auto& [what, why] : left_out_) text += fmt::format("{} left out: {}\n", what, why);
+    return text;
+  }
 
  private:
-  struct Samples {
-    std::vector<StepTime> ours, torch, products;
-  };
-
   // Each case once, then each again: a slow minute slows all of them.
   Status MeasureShape(ShapeRuns* runs, const std::vector<TrainedCase>& cases) {
     const TrainedShape& shape = runs->shape();
-    std::vector<Samples> samples(cases.size());
+    std::vector<CaseSamples> samples(cases.size());
     for (int pair = 0; pair < pairs_; ++pair) {
       std::map<uint64_t, StepTime> of_torch;  // by batch
       for (size_t c = 0; c < cases.size(); ++c) {
@@ -356,36 +259,26 @@ class TrainBench {
           else if (torch.status().code() != StatusCode::kUnavailable || !StopSignal::Check().ok())
             return torch.status();
           else
-            without_torch_ = torch.status().message();
+            left_out_["lines beside PyTorch"] = torch.status().message();
         }
         if (of_torch.contains(one.batch)) samples[c].torch.push_back(of_torch[one.batch]);
         ASSIGN_OR_RETURN(const StepTime ours, runs->Train(one));
         samples[c].ours.push_back(ours);
-        samples[c].products.push_back(
-            LayerProducts(LayersOf(shape.model), one.batch).Measure(static_cast<int>(one.threads)));
+        samples[c].products.push_back(LayerProducts(LayersOf(shape.model), one.batch, one.precision)
+                                          .Measure(static_cast<int>(one.threads)));
       }
     }
-    for (size_t c = 0; c < cases.size(); ++c) AddLines(shape, cases[c], samples[c]);
-    return OkStatus();
-  }
-
-  void AddLines(const TrainedShape& shape, const TrainedCase& one, const Samples& samples) {
-    const double flops = FlopsOf(LayersOf(shape.model), one.batch);
-    const std::string name = shape.name + ", " + one.name;
-    if (!samples.torch.empty()) {
-      lines_.push_back(LineOf({.name = name,
-                               .yardstick_is = "PyTorch at its best number of threads",
-                               .target = one.target,
-                               .flops = flops},
-                              samples.ours, samples.torch));
+    for (size_t c = 0; c < cases.size(); ++c) {
+      if (cases[c].precision == ElementType::kBf16) {
+        const auto like = std::ranges::find_if(cases, [&](const TrainedCase& other) {
+          return other.batch == cases[c].batch && other.threads == cases[c].threads;
+        });
+        samples[c].in_f32 = samples[static_cast<size_t>(like - cases.begin())].ours;
+      }
+      const std::vector<TrainLine> lines = LinesOf(shape, cases[c], samples[c]);
+      lines_.insert(lines_.end(), lines.begin(), lines.end());
     }
-    TrainLine line{.name = name + ": the step",
-                   .yardstick_is = "its products alone, by oneDNN in f32",
-                   .is_at_most = true,
-                   .flops = flops};
-    const bool is_judged = one.batch == 2048 && one.threads == 1 && one.flags.empty();
-    if (is_judged) line.target = 1.35;
-    lines_.push_back(LineOf(line, samples.ours, samples.products));
+    return OkStatus();
   }
 
   // Where a worker's step goes, and what both processes take of memory.
@@ -435,7 +328,8 @@ class TrainBench {
     std::vector<StepTime> measured, products;
     for (int pair = 0; pair < pairs_; ++pair) {
       measured.push_back(layers.Measure());
-      products.push_back(LayerProducts(layers.Sizes(), kBatch).Measure(/*threads=*/1));
+      products.push_back(
+          LayerProducts(layers.Sizes(), kBatch, ElementType::kF32).Measure(/*threads=*/1));
     }
     lines_.push_back(LineOf({.name = "cross layers of MLPerf's DCNv2, one thread, batch 2048",
                              .yardstick_is = "their products alone, by oneDNN in f32",
@@ -446,7 +340,10 @@ class TrainBench {
   }
 
   Status MeasureTwoWorkers(ShapeRuns* runs, const TrainedCase& one) {
-    if (!MpirunScript().ok()) return OkStatus();
+    if (const Status status = MpirunScript().status(); !status.ok()) {
+      left_out_["2 workers and 2 PS nodes"] = status.message();
+      return OkStatus();
+    }
     std::vector<StepTime> alone, two;
     for (int pair = 0; pair < pairs_; ++pair) {
       for (const bool is_two : {true, false}) {
@@ -465,7 +362,7 @@ class TrainBench {
   const int pairs_;
   TorchSteps torch_;
   std::vector<TrainLine> lines_;
-  std::string without_torch_;
+  std::map<std::string, std::string> left_out_;
 };
 
 Status BenchTrain(const CommandLine& command_line, const Settings&) {
@@ -475,14 +372,12 @@ Status BenchTrain(const CommandLine& command_line, const Settings&) {
   TrainBench bench(pairs);
   // What was measured before a failure or Ctrl-C is delivered, too.
   const Status measured = bench.Measure(scratch->path());
-  std::string text = fmt::format(
-      "Steps of one worker and one PS node, SGD; milliseconds, medians of {} pairs.\n\n{}", pairs,
-      TrainLinesText(bench.lines()));
-  if (!bench.without_torch().empty()) {
-    text += fmt::format("\nThe lines beside PyTorch are left out: {}\n", bench.without_torch());
-  }
-  RETURN_IF_ERROR(DeliverFigures(command_line.Value(kJsonFlag),
-                                 DumpJson(TrainLinesToJson(bench.lines()), 2) + "\n", text));
+  const std::string json = command_line.Value(kJsonFlag), left_out = bench.left_out();
+  const std::string text = fmt::format(
+      "Steps of one worker and one PS node, SGD; milliseconds, medians of {} pairs.\n\n{}\n{}",
+      pairs, TrainLinesText(bench.lines()), left_out);
+  RETURN_IF_ERROR(DeliverFigures(json, DumpJson(TrainLinesToJson(bench.lines()), 2) + "\n", text));
+  if (json == kJsonToStdout) std::fputs(CleanLines(left_out).c_str(), stderr);
   return measured;
 }
 

@@ -1,5 +1,5 @@
-// What `rowhouse bench train` measures: models by their shapes, what a step of one multiplies, and
-// lines of medians beside yardsticks. Threads: pure functions.
+// What `rowhouse bench train` measures: models by their shapes, how they are trained, what a step
+// of one multiplies, and lines of medians beside yardsticks. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/dense/matrix_product.h"
 #include "worker/dense/model_spec.h"
 
 namespace rowhouse {
@@ -42,11 +43,34 @@ struct StepTime {
   double wall_ms = 0, cpu_ms = 0;
 };
 
+// How a shape is trained.
+struct TrainedCase {
+  std::string name;
+  uint64_t batch = 0, steps = 0;  // an epoch
+  uint32_t threads = 1;
+  uint64_t epochs = 1;
+  ElementType precision = ElementType::kF32;  // of the layers: kF32 or kBf16
+  std::optional<double> target = {};          // least ratio to PyTorch
+  std::optional<double> step_target = {};     // most of its products that the step takes
+  std::optional<double> ceiling_target = {};  // least share of what its products alone would reach
+};
+// Of Kaggle's shape, where oneDNN uses the instruction set `isa` (OneDnnCpuIsa). The first two are
+// of batch 2048, with one thread and with two. One of bf16 where there are products of it, after
+// its like in f32; with a target where there is AMX.
+std::vector<TrainedCase> KaggleCases(int isa);
+
+// Samples of each kind, in the order of the pairs.
+struct CaseSamples {
+  std::vector<StepTime> ours, products;
+  std::vector<StepTime> torch = {};   // fewer than ours: PyTorch is left out
+  std::vector<StepTime> in_f32 = {};  // of a case of bf16: our steps of the same in f32
+};
+
 // A line of the table. measured and yardstick: milliseconds of a step, unless the name says else.
 struct TrainLine {
   std::string name, yardstick_is;
   double measured = 0, yardstick = 0;
-  double ratio = 0;                   // yardstick / measured, or, of kAtMost, the reverse
+  double ratio = 0;                   // yardstick / measured, or, if is_at_most, the reverse
   double spread = 0;                  // (largest - smallest) / median of the pairs' ratios
   std::optional<double> target = {};  // null: the line is only printed
   bool is_at_most = false;            // the target is the largest ratio
@@ -59,8 +83,13 @@ struct TrainLine {
 TrainLine LineOf(TrainLine line, const std::vector<StepTime>& measured,
                  const std::vector<StepTime>& yardsticks);
 
-// {name, measured, yardstick, yardstick_is, ratio, spread, target, met} and, where they are known,
-// wall_ms, cpu_ms, gflops_a_core_second of both.
+// Beside PyTorch; the step beside its products and, where that is judged, the reverse; bf16 beside
+// f32.
+std::vector<TrainLine> LinesOf(const TrainedShape& shape, const TrainedCase& one,
+                               const CaseSamples& samples);
+
+// {name, measured, yardstick, yardstick_is, ratio, spread, target, target_is, met} and of both
+// sides, or null where they are not known, cpu_ms and gflops_a_core_second (yardstick_cpu_ms, ...).
 nlohmann::ordered_json TrainLinesToJson(const std::vector<TrainLine>& lines);
 std::string TrainLinesText(const std::vector<TrainLine>& lines);
 

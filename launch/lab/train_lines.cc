@@ -1,3 +1,4 @@
+#include <dnnl.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -94,6 +95,29 @@ double FlopsOf(const std::vector<LayerSize>& layers, uint64_t batch) {
   return flops * static_cast<double>(batch);
 }
 
+std::vector<TrainedCase> KaggleCases(int isa) {
+  const auto has = [&](int set) { return (isa & set) == set; };
+  const TrainedCase one = {.name = "one thread, batch 2048",
+                           .batch = 2048,
+                           .steps = 150,
+                           .target = 1.7,
+                           .step_target = 1.35,
+                           .ceiling_target = 0.85};
+  TrainedCase two = one, bf16 = one;
+  two.name = "two threads, batch 2048";
+  two.threads = 2;
+  two.target = 2.5;
+  two.step_target = std::nullopt;
+  bf16.name = "bf16, one thread, batch 2048";
+  bf16.precision = ElementType::kBf16;
+  bf16.target = has(dnnl_cpu_isa_avx512_core_amx) ? std::optional(5.0) : std::nullopt;
+  bf16.step_target = bf16.ceiling_target = std::nullopt;
+  std::vector<TrainedCase> cases = {
+      one, two, {.name = "one thread, batch 128", .batch = 128, .steps = 1000, .target = 2.2}};
+  if (has(dnnl_cpu_isa_avx512_core)) cases.push_back(bf16);
+  return cases;
+}
+
 std::optional<bool> TrainLine::met() const {
   if (!target) return std::nullopt;
   return is_at_most ? ratio <= *target : ratio >= *target;
@@ -114,6 +138,39 @@ TrainLine LineOf(TrainLine line, const std::vector<StepTime>& measured,
   const auto [least, most] = std::ranges::minmax(ratios);
   line.spread = (most - least) / line.ratio;
   return line;
+}
+
+std::vector<TrainLine> LinesOf(const TrainedShape& shape, const TrainedCase& one,
+                               const CaseSamples& samples) {
+  const std::string name = shape.name + ", " + one.name;
+  const bool is_bf16 = one.precision == ElementType::kBf16;
+  const std::string alone =
+      fmt::format("its products alone, by oneDNN in {}", is_bf16 ? "bf16" : "f32");
+  std::vector<TrainLine> lines;
+  const auto add = [&](TrainLine line, const std::vector<StepTime>& yardsticks) {
+    line.flops = FlopsOf(LayersOf(shape.model), one.batch);
+    lines.push_back(LineOf(std::move(line), samples.ours, yardsticks));
+  };
+  if (samples.torch.size() == samples.ours.size()) {
+    add({.name = name,
+         .yardstick_is = "PyTorch at its best number of threads",
+         .target = one.target},
+        samples.torch);
+  }
+  add({.name = name + ": the step",
+       .yardstick_is = alone,
+       .target = one.step_target,
+       .is_at_most = true},
+      samples.products);
+  if (one.ceiling_target) {
+    add({.name = name + ": products beside the step",
+         .yardstick_is = alone,
+         .target = one.ceiling_target},
+        samples.products);
+  }
+  if (is_bf16)
+    add({.name = name + ": beside f32", .yardstick_is = "our step in f32"}, samples.in_f32);
+  return lines;
 }
 
 nlohmann::ordered_json TrainLinesToJson(const std::vector<TrainLine>& lines) {

@@ -16,7 +16,6 @@
 #include "launch/settings/going_on.h"
 #include "worker/data/dataset.h"
 #include "worker/dense/dense_initialiser.h"
-#include "worker/dense/matrix_product.h"
 #include "worker/embedding/worker_rows.h"
 #include "worker/mpi/agreement.h"
 #include "worker/train/trainer.h"
@@ -126,19 +125,8 @@ Status CheckCpus(Communicator& workers, const WorkerRunOptions& options, Element
   }
   LOG_IF(WARNING, !are_same && options.prints)
       << "workers have CPUs of different instruction sets: the same run on other hosts may give "
-         "other bits; DNNL_MAX_CPU_ISA pins the lowest";
+         "other bits; ONEDNN_MAX_CPU_ISA pins the lowest";
   return OkStatus();
-}
-
-// A choice of bf16 that costs time is told. Measured on the host of the worker that prints.
-void AdviseOnPrecision(const WorkerSetup& setup) {
-  if (!setup.options.prints || setup.settings.model.precision() != ElementType::kBf16) return;
-  const double times = MeasureBf16Time();
-  if (times < 1.0) return;
-  fmt::print(
-      "dense_precision=bf16: a product takes {:.1f} times as long as in f32 on this CPU; "
-      "dense_precision=f32 is faster\n",
-      times);
 }
 
 // The dense part of a new model, or, where `loaded` has floats, of a saved one.
@@ -246,7 +234,9 @@ Result<PreparedRun> PrepareRun(const WorkerSetup& setup) {
     run.was_stopped = true;
     return run;
   }
-  AdviseOnPrecision(setup);
+  if (setup.options.prints) {
+    fmt::print("{}", PrecisionAdvice(settings.model.precision(), &MeasureBf16Time));
+  }
   ASSIGN_OR_RETURN(run.step, MakeStep(setup, start, data));
   start.dense = {};
   RETURN_IF_ERROR(FindPlaceInData(setup, &start, data));
@@ -335,6 +325,16 @@ std::string KeptLine(const Settings& settings) {
 }
 
 }  // namespace
+
+std::string PrecisionAdvice(ElementType precision, double (*bf16_time)()) {
+  if (precision != ElementType::kBf16) return "";
+  const double times = bf16_time();
+  if (times < 1.0) return "";
+  return fmt::format(
+      "dense_precision=bf16: a product takes {:.2f} times as long as in f32 on this CPU; "
+      "dense_precision=f32 is faster\n",
+      times);
+}
 
 std::optional<NodePlan> MemoryPlanOf(const Settings& settings, const JobSpec& job) {
   if (!settings.cluster.ps_endpoints.empty()) return std::nullopt;

@@ -17,6 +17,7 @@
 #include "sharding/lab/traffic/step_traffic.h"
 #include "sharding/plans/job_spec.h"
 #include "worker/data/dataset.h"
+#include "worker/dense/matrix_product.h"
 #include "worker/train/trainer.h"
 #include "worker/train/training_step.h"
 
@@ -36,6 +37,10 @@ struct PreparedRun {
 Result<PreparedRun> PrepareRun(const WorkerSetup& setup);
 
 TrainerOptions TrainerOptionsOf(const Settings& settings, const JobSpec& job);
+
+// A line that advises f32 where layers are of bf16 and that costs time on this CPU; else "".
+// `bf16_time`: MeasureBf16Time, called for bf16 alone.
+std::string PrecisionAdvice(ElementType precision, double (*bf16_time)());
 
 // Predicted PS memory for the rows the run will touch; for all rows if these are unknown. nullopt
 // if PS nodes were started by hand, because their settings are not known here.

@@ -3,7 +3,8 @@
 
 MLPs, EmbeddingBag (sparse gradients), dot interaction, SGD; the model that the flags say, on ids made before it
 is timed. Prints a JSON list with {threads, median_ms, cpu_ms} for one thread and for two. Debian's packages:
-python3-torch and libopenblas0-pthread, without which torch multiplies ten times slower: then it refuses.
+python3-torch and libopenblas0-pthread. Without OpenBLAS torch multiplies ten times slower, and with a serial build of
+it on one thread: then it refuses.
 """
 import argparse
 import ctypes
@@ -28,12 +29,17 @@ WARM_STEPS = 3  # before those that are timed
 
 
 def open_blas():
-    """The libraries that torch multiplies with, or refuses: Debian's OpenBLAS has a copy for each interface."""
+    """The libraries that torch multiplies with, or refuses: Debian's OpenBLAS has a copy for each interface.
+
+    Debian has three builds of it, and a serial one is no yardstick with two threads.
+    """
     torch.mm(torch.ones(64, 64), torch.ones(64, 64))
     paths = set(re.findall(r"\S*openblas\S*$", open("/proc/self/maps", encoding="utf-8").read(), re.M))
     libraries = [library for library in map(ctypes.CDLL, paths) if hasattr(library, "openblas_set_num_threads")]
     if not libraries:
         sys.exit("PyTorch multiplies without OpenBLAS, ten times slower: apt-get install libopenblas0-pthread")
+    if not all(library.openblas_get_parallel() for library in libraries):
+        sys.exit("PyTorch multiplies with OpenBLAS's serial build, on one thread: apt-get install libopenblas0-pthread")
     return libraries
 
 

@@ -1,4 +1,6 @@
 // What a run says before it trains.
+#include <glog/logging.h>
+
 #include "launch/prediction/plan_of_run.h"
 #include "launch/run/prepared_run.h"
 #include "tests/launch/given_settings.h"
@@ -49,6 +51,15 @@ TEST(RunPreview, SaysWhatTrainingLossesAreOf) {
 
 TEST(RunPreview, SaysThatNothingIsKept) {
   EXPECT_THAT(Preview({}), HasSubstr("keeps   nothing: --model_dir=DIRECTORY keeps the model\n"));
+}
+
+TEST(RunPreview, AdvisesF32WhereBf16TakesLonger) {
+  EXPECT_EQ(PrecisionAdvice(ElementType::kBf16, [] { return 1.5; }),
+            "dense_precision=bf16: a product takes 1.50 times as long as in f32 on this CPU; "
+            "dense_precision=f32 is faster\n");
+  EXPECT_EQ(PrecisionAdvice(ElementType::kBf16, [] { return 0.99; }), "");
+  const auto unasked = []() -> double { LOG(FATAL) << "f32 measures nothing"; };
+  EXPECT_EQ(PrecisionAdvice(ElementType::kF32, unasked), "");
 }
 
 TEST(RunPreview, NodesStartedByHandKnowTheirMemoryThemselves) {

@@ -1,6 +1,8 @@
 // bf16 through real processes, of layers (dense_precision) and of rows that travel
 // (pull_precision, push_precision): it learns as f32 does, its bits are those of any plan, and a
 // CPU without products of bf16 is told of.
+#include <algorithm>
+
 #include "tests/testing/process.h"
 #include "tests/testing/testing.h"
 #include "worker/dense/matrix_product.h"
@@ -20,13 +22,6 @@ std::vector<std::string> PlantedClicks(std::vector<std::string> more) {
   return more;
 }
 
-class DensePrecision : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!HasProductsOf(ElementType::kBf16)) GTEST_SKIP() << "no AVX-512 here";
-  }
-};
-
 double TestAuc(const TrainResult& trained) {
   return trained.report.at("evaluations").back().at("auc");
 }
@@ -35,7 +30,8 @@ std::string DigestOfConfig(const TrainResult& trained) {
   return trained.report.at("settings").at("config_digest");
 }
 
-TEST_F(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
+TEST(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
+  if (!HasProductsOf(ElementType::kBf16)) GTEST_SKIP() << "no AVX-512 here";
   const TempDir dir;
   const TrainResult f32 = Train({.flags = PlantedClicks({})});
   ASSERT_EQ(f32.exit_code, 0) << f32.Describe();
@@ -66,12 +62,34 @@ TEST_F(DensePrecision, Bf16LearnsAsF32DoesOnAnyPlan) {
   }
 }
 
-TEST_F(DensePrecision, ACpuWithoutAvx512IsRefused) {
+TEST(DensePrecision, ACpuWithoutAvx512IsRefused) {
   Command command = TrainCommand({.flags = PlantedClicks({"--dense_precision=bf16"})});
   command.environment["ONEDNN_MAX_CPU_ISA"] = "AVX2";
   const ProcessResult refused = RunCommand(command);
   EXPECT_EQ(refused.exit_code, 2) << refused.Describe();
   EXPECT_THAT(refused.err, HasSubstr("dense_precision=bf16 needs CPUs with AVX-512"));
+}
+
+// Two workers, one of them with the fewest instructions that oneDNN knows.
+ProcessResult TrainOnMixedCpus(const std::string& precision) {
+  Command command = TrainCommand(
+      {.ranks = 3, .flags = PlantedClicks({"--data_size=1000", "--dense_precision=" + precision})});
+  const std::string script =
+      "if [ $OMPI_COMM_WORLD_RANK = 2 ]; then export ONEDNN_MAX_CPU_ISA=SSE41; fi; exec \"$@\"";
+  const auto program = std::ranges::find(command.arguments, ROWHOUSE_BINARY);
+  command.arguments.insert(program, {"sh", "-c", script, "sh"});
+  return RunCommand(command);
+}
+
+TEST(DensePrecision, MixedCpusAreRefusedInBf16AndToldOfInF32) {
+  const ProcessResult bf16 = TrainOnMixedCpus("bf16");
+  EXPECT_EQ(bf16.exit_code, 2) << bf16.Describe();
+  EXPECT_THAT(bf16.err, HasSubstr("dense_precision=bf16: workers have CPUs of different "
+                                  "instruction sets"));
+  const ProcessResult f32 = TrainOnMixedCpus("f32");
+  EXPECT_EQ(f32.exit_code, 0) << f32.Describe();
+  EXPECT_THAT(f32.err, HasSubstr("workers have CPUs of different instruction sets: the same run "
+                                 "on other hosts may give other bits; ONEDNN_MAX_CPU_ISA"));
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------
