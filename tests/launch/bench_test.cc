@@ -10,6 +10,7 @@
 #include "launch/bench/one_shard.h"
 #include "launch/bench/raw_exchange.h"
 #include "launch/bench_rows/bare_shard.h"
+#include "launch/bench_rows/timed_pairs.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -222,6 +223,20 @@ TEST(BenchTest, AFailureNamesItsBenchAndWritesNothing) {
   EXPECT_EQ(status.code(), StatusCode::kIoError);
   EXPECT_EQ(status.message(), "bench failing_in_test: it broke");
   EXPECT_EQ(ReadFile(dir / "bench.json").status().code(), StatusCode::kNotFound);
+}
+
+TEST(BenchTest, ALatencyIsJudgedByTheYardsticksOverIt) {
+  TimedSamples slow, quick;
+  for (const double us : {300.0, 200.0, 400.0}) slow.Add(us, us * 1e-6, us * 2e-6);
+  for (int i = 0; i < 3; ++i) quick.Add(100.0, 1e-4, 2e-4);
+  const BenchFigure figure = SummariseLatencies("p50", 0.5, slow, quick);
+  EXPECT_DOUBLE_EQ(figure.measured, 300.0);
+  EXPECT_DOUBLE_EQ(figure.yardstick, 100.0);
+  EXPECT_DOUBLE_EQ(figure.ratio, 1.0 / 3);
+  EXPECT_EQ(figure.met(), false);
+  ASSERT_TRUE(figure.times);
+  EXPECT_DOUBLE_EQ(figure.times->cpu, 600e-6);
+  EXPECT_DOUBLE_EQ(figure.times->yardstick_wall, 1e-4);
 }
 
 TEST(BenchTest, RowsStandsForAllFiguresOfRows) {
