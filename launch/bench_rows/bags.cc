@@ -9,14 +9,18 @@
 //   f32     of sum8 and sum4, sums of rows in 8 and 4 bits, in rows a second: sums of as many
 //           rows of floats
 // Samples are short and many, in time of the thread: other work on the machine hits few of them.
+// bags_torch: sums from memory beside PyTorch's embedding_bag in a process of its own
+// (tests/bench/bags_torch.py), with which they take turns.
 #include <time.h>
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "common/kernels/embedding_bag.h"
 #include "common/kernels/target_clones.h"
 #include "common/random.h"
+#include "launch/bench/child_run.h"
 #include "launch/bench/stopwatch.h"
 #include "launch/bench_rows/timed_pairs.h"
 #include "ps/cache/page_memory.h"
@@ -260,7 +264,57 @@ Result<std::vector<BenchFigure>> MeasureBags(const std::string& name, const Benc
   return figures;
 }
 
+// A pair: all shapes here, the median of some samples of each, and then all in PyTorch.
+Result<std::vector<BenchFigure>> MeasureBesideTorch(const std::string& name, const BenchOptions&) {
+  constexpr double kTarget = 1.3;
+  struct Shape {
+    size_t dim, k;
+    TimedSamples here = {}, torch = {};
+  };
+  std::vector<Shape> shapes;
+  std::vector<std::string> flags = {fmt::format("--floats={}", kMemoryTableBytes / sizeof(float)),
+                                    fmt::format("--out_floats={}", kOutFloats)};
+  for (const size_t dim : {16, 64, 256}) {
+    for (const size_t k : {1, 20}) {
+      shapes.push_back({.dim = dim, .k = k});
+      flags.push_back(fmt::format("{}x{}", k, dim));
+    }
+  }
+  LookupTable large("memory", kMemoryTableBytes);
+  for (int pair = 0; pair < kTimedPairs; ++pair) {
+    ASSIGN_OR_RETURN(const nlohmann::json of_torch, RunTorchScript("bags_torch.py", flags));
+    for (size_t s = 0; s < shapes.size(); ++s) {
+      auto& [dim, k, here, torch] = shapes[s];
+      large.SetShape(k, dim);
+      // So many that the first ones, after PyTorch had the machine, do not count.
+      std::vector<LookupSample> samples;
+      for (int i = 0; i < kLookupPairs; ++i) samples.push_back(large.Measure(&PoolUnweighted));
+      std::ranges::nth_element(samples, samples.begin() + kLookupPairs / 2, {}, &LookupSample::cpu);
+      const LookupSample sample = samples[kLookupPairs / 2];
+      const double of_row = static_cast<double>(dim * sizeof(float));
+      here.Add(sample.rows_per_second() * of_row, sample.wall, sample.cpu);
+      // Of as many rows.
+      const double wall = of_torch.at(s).at("wall_ns_per_row").get<double>() * 1e-9,
+                   cpu = of_torch.at(s).at("cpu_ns_per_row").get<double>() * 1e-9;
+      torch.Add(of_row / cpu, wall * sample.rows, cpu * sample.rows);
+    }
+  }
+  std::vector<BenchFigure> figures;
+  for (const auto& [dim, k, here, torch] : shapes) {
+    large.SetShape(k, dim);
+    figures.push_back(
+        SummariseTimed(large.Name(name, "sum", "torch"), "B/s", kTarget, here, torch));
+  }
+  return figures;
+}
+
 REGISTER_MEMBER(
+    AddBench({.name = "bags_torch",
+              .group = "rows",
+              .what = "pooled rows from memory, beside PyTorch's embedding_bag",
+              .time = "1 min",
+              .yardstick = "PyTorch's embedding_bag on one thread, in the fastest of its forms",
+              .count = &MeasureBesideTorch}) &&
     AddBench({.name = "bags",
               .group = "rows",
               .what = "pooled and gathered rows, beside copies of their bytes and a plain loop",
