@@ -158,18 +158,19 @@ Status RunOne(const BenchDeclaration& declared, const BenchOptions& options, std
     fmt::print(table, "{}\n", FigureTableLine(figure, declared.yardstick + figure.remark + remark));
     list->push_back(FigureToJson(figure));
   };
+  const auto leave_out = [&](const Status& why) {
+    if (why.code() != StatusCode::kUnavailable) return why;
+    fmt::print(table, "{} left out: {}\n", declared.name, why.message());
+    return OkStatus();
+  };
   if (declared.count != nullptr) {
-    ASSIGN_OR_RETURN(const std::vector<BenchFigure> figures,
-                     declared.count(declared.name, options));
-    for (const BenchFigure& figure : figures) print(figure, "");
+    const Result<std::vector<BenchFigure>> figures = declared.count(declared.name, options);
+    if (!figures.ok()) return leave_out(figures.status());
+    for (const BenchFigure& figure : figures.value()) print(figure, "");
     return OkStatus();
   }
   const Result<std::unique_ptr<Bench>> bench = declared.make(options);
-  if (bench.status().code() == StatusCode::kUnavailable) {
-    fmt::print(table, "{} left out: {}\n", declared.name, bench.status().message());
-    return OkStatus();
-  }
-  RETURN_IF_ERROR(bench.status());
+  if (!bench.ok()) return leave_out(bench.status());
   ASSIGN_OR_RETURN(const BenchFigure figure, MeasurePairs(declared, *bench.value()));
   print(figure, bench.value()->remark());
   if (options.profile.empty()) return OkStatus();

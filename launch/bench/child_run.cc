@@ -18,6 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string ThisProgram() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).string();
+}
+
 bool IsOnPath(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream directories(path == nullptr ? "" : path);
@@ -36,11 +41,6 @@ std::string LastLineOf(const std::string& text) {
 }
 
 }  // namespace
-
-std::string ThisProgram() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).string();
-}
 
 Result<std::string> MpirunScript() {
   const fs::path bin = fs::path(ThisProgram()).parent_path();
@@ -93,6 +93,29 @@ Result<nlohmann::json> TrainInChild(const ChildRun& run) {
   return MakeStatus(StatusCode::kInternal, "a run of rowhouse train failed: exit code {}: {}",
                     ran.exit_code,
                     run.ranks > 0 ? ran.err : LastLineOf(ran.err.empty() ? ran.out : ran.err));
+}
+
+Result<nlohmann::json> RunTorchScript(const std::string& script,
+                                      const std::vector<std::string>& flags) {
+  const auto refuse = [](const std::string& why) {
+    return MakeStatus(StatusCode::kUnavailable, "{}", why);
+  };
+  const std::string python = "/usr/bin/python3";
+  const fs::path path = fs::path(ThisProgram()).parent_path() / "../../../tests/bench" / script;
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return refuse(fmt::format("tests/bench/{} is not beside this program", script));
+  }
+  if (!fs::exists(python, error)) return refuse(python + " is not installed");
+  std::vector<std::string> words = {"python3", path.string()};
+  words.insert(words.end(), flags.begin(), flags.end());
+  ASSIGN_OR_RETURN(const CommandOutput ran,
+                   RunToItsEnd({.program = python, .arguments = words}, std::chrono::seconds(600),
+                               &StopSignal::Check));
+  if (ran.exit_code != 0) return refuse(ran.err.substr(0, ran.err.find('\n')));
+  nlohmann::json all = nlohmann::json::parse(ran.out, nullptr, /*exceptions=*/false);
+  if (!all.is_array() || all.empty()) return refuse("it printed no JSON: " + ran.out);
+  return all;
 }
 
 }  // namespace rowhouse

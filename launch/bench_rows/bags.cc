@@ -9,15 +9,20 @@
 //   f32     of sum8 and sum4, sums of rows in 8 and 4 bits, in rows a second: sums of as many
 //           rows of floats
 // Samples are short and many, in time of the thread: other work on the machine hits few of them.
+// bags_torch: sums from memory beside PyTorch's embedding_bag in a process of its own
+// (tests/bench/bags_torch.py), with which they take turns.
 #include <time.h>
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "common/kernels/embedding_bag.h"
 #include "common/kernels/target_clones.h"
 #include "common/random.h"
-#include "launch/bench/bench.h"
+#include "launch/bench/child_run.h"
+#include "launch/bench/stopwatch.h"
+#include "launch/bench_rows/timed_pairs.h"
 #include "ps/cache/page_memory.h"
 
 namespace rowhouse {
@@ -25,6 +30,7 @@ namespace {
 
 constexpr size_t kOutFloats = 16384;
 constexpr size_t kSampledBytes = size_t{8} << 20;
+constexpr size_t kMemoryTableBytes = size_t{1} << 30;
 constexpr int kLookupPairs = 51;
 constexpr size_t kRowsAhead = 16;
 
@@ -127,6 +133,12 @@ void LoopWeighted(const BagView& bags, std::span<const float> rows, size_t dim,
   LoopOverBags<true, 64>(bags, rows.data(), dim, out.data());
 }
 
+struct LookupSample {
+  double rows = 0, wall = 0, cpu = 0;  // of the thread, seconds
+
+  double rows_per_second() const { return rows / cpu; }
+};
+
 class LookupTable {
  public:
   LookupTable(std::string name, size_t bytes)
@@ -156,52 +168,55 @@ class LookupTable {
     next_ = 0;
   }
 
-  // Rows a second.
-  double Measure(LookupKernel kernel) {
+  LookupSample Measure(LookupKernel kernel) {
     const std::span rows(reinterpret_cast<const float*>(memory_.data()), floats_);
     const size_t lookups = offsets_.back();
     const size_t calls = kSampledBytes / (lookups * dim_ * sizeof(float)) + 1;
+    const Stopwatch stopwatch;
     const double begin = ThreadSeconds();
     for (size_t call = 0; call < calls; ++call, next_ += lookups) {
       if (next_ + lookups > slots_.size()) next_ = 0;
       const std::span<const uint32_t> slots(&slots_[next_], lookups);
       kernel({.offsets = offsets_, .slots = slots, .weights = weights_}, rows, dim_, out_);
     }
-    return static_cast<double>(calls * lookups) / (ThreadSeconds() - begin);
+    const double cpu = ThreadSeconds() - begin;
+    return {static_cast<double>(calls * lookups), stopwatch.Seconds(), cpu};
   }
 
   BenchFigure Compare(const std::string& bench, const std::string& kernel, LookupKernel system,
                       const std::string& yardstick, LookupKernel beside, double target) {
-    std::vector<BenchPair> pairs = Pairs(system, this, beside);
-    for (BenchPair& pair : pairs) {
-      pair.system *= static_cast<double>(dim_ * sizeof(float));
-      pair.yardstick *= static_cast<double>(dim_ * sizeof(float));
-    }
-    return Summarise(Name(bench, kernel, yardstick), "B/s", target, pairs);
+    return ComparePairs(Name(bench, kernel, yardstick), "B/s",
+                        static_cast<double>(dim_ * sizeof(float)), system, this, beside, target);
   }
 
   // Rows of this table beside those of another.
   BenchFigure CompareRows(const std::string& bench, const std::string& kernel, LookupKernel system,
                           LookupTable* floats, double target) {
-    return Summarise(Name(bench, kernel, "f32"), "rows/s", target,
-                     Pairs(system, floats, &PoolUnweighted));
+    return ComparePairs(Name(bench, kernel, "f32"), "rows/s", 1, system, floats, &PoolUnweighted,
+                        target);
   }
 
- private:
   std::string Name(const std::string& bench, const std::string& kernel,
                    const std::string& yardstick) const {
     return fmt::format("{}/{}/{}_{}_{}/{}", bench, name_, kernel, k_, dim_, yardstick);
   }
 
-  std::vector<BenchPair> Pairs(LookupKernel system, LookupTable* other, LookupKernel beside) {
-    std::vector<BenchPair> pairs(kLookupPairs);
-    for (size_t i = 0; i <= pairs.size(); ++i) {
-      BenchPair& pair = pairs[i % pairs.size()];  // the first is measured again, warm
-      if (i % 2 == 0) pair.system = Measure(system);
-      pair.yardstick = other->Measure(beside);
-      if (i % 2 == 1) pair.system = Measure(system);
+ private:
+  // `of_row`: what of the unit a row is.
+  BenchFigure ComparePairs(std::string figure, std::string unit, double of_row, LookupKernel system,
+                           LookupTable* other, LookupKernel beside, double target) {
+    TimedSamples of_system, of_yardstick;
+    const auto measure = [&](LookupTable* table, LookupKernel kernel, TimedSamples* to) {
+      const LookupSample sample = table->Measure(kernel);
+      to->Add(sample.rows_per_second() * of_row, sample.wall, sample.cpu);
+    };
+    for (int i = -1; i < kLookupPairs; ++i) {
+      if (i == 0) of_system = of_yardstick = {};  // The first pair warmed up.
+      if (i % 2 == 0) measure(this, system, &of_system);
+      measure(other, beside, &of_yardstick);
+      if (i % 2 != 0) measure(this, system, &of_system);
     }
-    return pairs;
+    return SummariseTimed(std::move(figure), std::move(unit), target, of_system, of_yardstick);
   }
 
   const std::string name_;
@@ -214,7 +229,7 @@ class LookupTable {
 
 Result<std::vector<BenchFigure>> MeasureBags(const std::string& name, const BenchOptions&) {
   std::vector<BenchFigure> figures;
-  LookupTable cached("cache", size_t{512} << 10), large("memory", size_t{1} << 30);
+  LookupTable cached("cache", size_t{512} << 10), large("memory", kMemoryTableBytes);
   for (const size_t dim : {16, 64, 256}) {
     large.SetShape(1, dim);
     figures.push_back(large.Compare(name, "gather", &Gather, "gather", &GatherAhead, 0.8));
@@ -224,7 +239,7 @@ Result<std::vector<BenchFigure>> MeasureBags(const std::string& name, const Benc
     }
   }
   large.SetShape(20, 64);
-  constexpr size_t kRows = (size_t{1} << 30) / BytesOfRow(kFloatBits, 64);
+  constexpr size_t kRows = kMemoryTableBytes / BytesOfRow(kFloatBits, 64);
   LookupTable in_8("memory", kRows * BytesOfRow(8, 64));
   in_8.SetShape(20, 64, 8);
   figures.push_back(in_8.CompareRows(name, "sum8", &PoolBytes<8>, &large, 1.5));
@@ -249,7 +264,57 @@ Result<std::vector<BenchFigure>> MeasureBags(const std::string& name, const Benc
   return figures;
 }
 
+// A pair: all shapes here, the median of some samples of each, and then all in PyTorch.
+Result<std::vector<BenchFigure>> MeasureBesideTorch(const std::string& name, const BenchOptions&) {
+  constexpr double kTarget = 1.3;
+  struct Shape {
+    size_t dim, k;
+    TimedSamples here = {}, torch = {};
+  };
+  std::vector<Shape> shapes;
+  std::vector<std::string> flags = {fmt::format("--floats={}", kMemoryTableBytes / sizeof(float)),
+                                    fmt::format("--out_floats={}", kOutFloats)};
+  for (const size_t dim : {16, 64, 256}) {
+    for (const size_t k : {1, 20}) {
+      shapes.push_back({.dim = dim, .k = k});
+      flags.push_back(fmt::format("{}x{}", k, dim));
+    }
+  }
+  LookupTable large("memory", kMemoryTableBytes);
+  for (int pair = 0; pair < kTimedPairs; ++pair) {
+    ASSIGN_OR_RETURN(const nlohmann::json of_torch, RunTorchScript("bags_torch.py", flags));
+    for (size_t s = 0; s < shapes.size(); ++s) {
+      auto& [dim, k, here, torch] = shapes[s];
+      large.SetShape(k, dim);
+      // So many that the first ones, after PyTorch had the machine, do not count.
+      std::vector<LookupSample> samples;
+      for (int i = 0; i < kLookupPairs; ++i) samples.push_back(large.Measure(&PoolUnweighted));
+      std::ranges::nth_element(samples, samples.begin() + kLookupPairs / 2, {}, &LookupSample::cpu);
+      const LookupSample sample = samples[kLookupPairs / 2];
+      const double of_row = static_cast<double>(dim * sizeof(float));
+      here.Add(sample.rows_per_second() * of_row, sample.wall, sample.cpu);
+      // Of as many rows.
+      const double wall = of_torch.at(s).at("wall_ns_per_row").get<double>() * 1e-9,
+                   cpu = of_torch.at(s).at("cpu_ns_per_row").get<double>() * 1e-9;
+      torch.Add(of_row / cpu, wall * sample.rows, cpu * sample.rows);
+    }
+  }
+  std::vector<BenchFigure> figures;
+  for (const auto& [dim, k, here, torch] : shapes) {
+    large.SetShape(k, dim);
+    figures.push_back(
+        SummariseTimed(large.Name(name, "sum", "torch"), "B/s", kTarget, here, torch));
+  }
+  return figures;
+}
+
 REGISTER_MEMBER(
+    AddBench({.name = "bags_torch",
+              .group = "rows",
+              .what = "pooled rows from memory, beside PyTorch's embedding_bag",
+              .time = "1 min",
+              .yardstick = "PyTorch's embedding_bag on one thread, in the fastest of its forms",
+              .count = &MeasureBesideTorch}) &&
     AddBench({.name = "bags",
               .group = "rows",
               .what = "pooled and gathered rows, beside copies of their bytes and a plain loop",

@@ -2,13 +2,13 @@
 // misbehaves, beside pulls while that one is away. A ratio is the time without over the time with.
 //   ids_beyond   asks for rows beyond the table, and is refused
 //   wrong_width  asks for columns at which no slice begins, and is refused
+//   over_limit   asks for so many rows that no message can bring them, and is refused
 //   flood        asks for 2,000 rows again and again, 64 requests at a time
 //   deaf         the same, and never takes an answer
 // The second worker runs on a thread of this process and takes CPU time as well.
 #include <algorithm>
 #include <thread>
 
-#include "common/median.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "common/wire/codec.h"
@@ -27,17 +27,18 @@ struct Fault {
   const char* name;
   uint64_t first_row = 0;
   uint32_t first_column = 0;
+  uint32_t rows = kAskedRows;
   bool reads = true;
 };
 
 Frames BadPull(const Fault& fault) {
-  Frame ids(kAskedRows * sizeof(uint64_t));
-  for (uint64_t i = 0; i < kAskedRows; ++i) ids.As<uint64_t>()[i] = fault.first_row + i;
+  Frame ids(fault.rows * sizeof(uint64_t));
+  for (uint64_t i = 0; i < fault.rows; ++i) ids.As<uint64_t>()[i] = fault.first_row + i;
   Frames payload;
   payload.push_back(std::move(ids));
   payload.push_back(Frame());
   const Header header{.type = PullRequest::kType, .job_id = MeasuredShard::kJobId, .sender = 1};
-  const TableRows rows{.table = 0, .rows = kAskedRows, .first_column = fault.first_column};
+  const TableRows rows{.table = 0, .rows = fault.rows, .first_column = fault.first_column};
   return EncodeMessage(header, PullRequest{.eval = true, .tables = {rows}, .bags = {}},
                        std::move(payload));
 }
@@ -97,24 +98,21 @@ Result<std::vector<BenchFigure>> MeasureFaults(const std::string& name, const Be
   ASSIGN_OR_RETURN(const auto shard, OneShard::Start(options));
   std::vector<RowBatch> batch = {SpreadBatch(options, /*key=*/0)};
   std::vector<BenchFigure> figures;
+  const auto rows_over_limit =
+      static_cast<uint32_t>(kMaxFrameBytes / (options.dim * sizeof(float)) + 1);
   for (const Fault& fault : {Fault{.name = "ids_beyond", .first_row = options.table_rows},
                              Fault{.name = "wrong_width", .first_column = 3},
+                             Fault{.name = "over_limit", .rows = rows_over_limit},
                              Fault{.name = "flood"}, Fault{.name = "deaf", .reads = false}}) {
-    std::vector<BenchPair> pairs;
-    std::vector<double> with, without;
+    const auto pull = [&] { return P99OfPulls(*shard, &batch); };
+    TimedSamples with, without;
     for (int i = -1; i < kTimedPairs; ++i) {
-      ASSIGN_OR_RETURN(const double alone, P99OfPulls(*shard, &batch));
+      if (i == 0) with = without = {};  // The first pair warmed up.
+      RETURN_IF_ERROR(TakeTimed(pull, &without));
       const BadWorker other(*shard, fault);
-      ASSIGN_OR_RETURN(const double beside, P99OfPulls(*shard, &batch));
-      if (i < 0) continue;  // The first warmed up.
-      pairs.push_back({.system = 1 / beside, .yardstick = 1 / alone});
-      with.push_back(beside);
-      without.push_back(alone);
+      RETURN_IF_ERROR(TakeTimed(pull, &with));
     }
-    BenchFigure figure = Summarise(name + "/" + fault.name, "us", kFaultTarget, pairs);
-    figure.measured = MedianOf(with);
-    figure.yardstick = MedianOf(without);
-    figures.push_back(std::move(figure));
+    figures.push_back(SummariseLatencies(name + "/" + fault.name, kFaultTarget, with, without));
   }
   return figures;
 }
@@ -122,7 +120,7 @@ Result<std::vector<BenchFigure>> MeasureFaults(const std::string& name, const Be
 REGISTER_MEMBER(
     AddBench({.name = "rows_faults",
               .what = "pulls beside a worker that sends nonsense or floods, 99th percentile",
-              .time = "20 s",
+              .time = "25 s",
               .yardstick = "the same pulls without that worker",
               .count = &MeasureFaults}));
 

@@ -4,12 +4,13 @@
 // with 4 such requests in flight. Latencies in us; a ratio is the yardstick's over the pull's.
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <numeric>
 #include <thread>
 
 #include "common/median.h"
 #include "launch/bench/one_shard.h"
 #include "launch/bench/raw_exchange.h"
-#include "launch/bench/stopwatch.h"
 #include "launch/bench_rows/timed_pairs.h"
 
 namespace rowhouse {
@@ -47,58 +48,42 @@ class PacedWorker {
   std::jthread thread_;
 };
 
-double Quantile(std::vector<double> values, double part) {
-  const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size()));
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<size_t>(at)];
-}
+constexpr double kQuantiles[] = {0.5, 0.99};
 
-// Of one block: p50 and p99 of the pull and of the round trip, us.
-struct BlockLatencies {
-  double pull[2], raw[2];
-};
+// Of blocks: a quantile of each, in us, and the time of all its pulls or round trips.
+using OfQuantiles = TimedSamples[std::size(kQuantiles)];
 
-Result<BlockLatencies> MeasureBlock(OneShard& shard, RawExchange& raw,
-                                    std::vector<std::vector<RowBatch>>& batches) {
-  std::vector<double> pulls, round_trips;
-  for (size_t i = 0; i < kBlockPulls; ++i) {
-    Stopwatch stopwatch;
-    RETURN_IF_ERROR(shard.Pull(&batches[i % batches.size()]));
-    pulls.push_back(stopwatch.Ns() * 1e-3);
-    stopwatch.Restart();
-    RETURN_IF_ERROR(raw.RequestsPerSecond(1).status());
-    round_trips.push_back(stopwatch.Ns() * 1e-3);
+void AddBlock(TimedSamples block, OfQuantiles* to) {
+  const double wall = std::reduce(block.wall.begin(), block.wall.end());
+  const double cpu = std::reduce(block.cpu.begin(), block.cpu.end());
+  std::ranges::sort(block.wall);
+  for (size_t q = 0; q < std::size(kQuantiles); ++q) {
+    const auto at = static_cast<size_t>(kQuantiles[q] * static_cast<double>(block.wall.size()));
+    (*to)[q].Add(block.wall[at] * 1e6, wall, cpu);
   }
-  BlockLatencies block;
-  for (const int q : {0, 1}) {
-    block.pull[q] = Quantile(pulls, q == 0 ? 0.5 : 0.99);
-    block.raw[q] = Quantile(round_trips, q == 0 ? 0.5 : 0.99);
-  }
-  return block;
 }
 
 Status AddLatencies(const std::string& name, OneShard& shard, RawExchange& raw,
                     std::vector<std::vector<RowBatch>>& batches,
                     std::vector<BenchFigure>* figures) {
-  std::vector<BlockLatencies> blocks;
+  OfQuantiles pulls, round_trips;
   for (int i = -1; i < kTimedPairs; ++i) {
-    ASSIGN_OR_RETURN(const BlockLatencies block, MeasureBlock(shard, raw, batches));
-    if (i >= 0) blocks.push_back(block);  // The first warmed up.
-  }
-  for (const int q : {0, 1}) {
-    std::vector<BenchPair> rates;
-    std::vector<double> pull, trip;
-    for (const BlockLatencies& block : blocks) {
-      rates.push_back({.system = 1 / block.pull[q], .yardstick = 1 / block.raw[q]});
-      pull.push_back(block.pull[q]);
-      trip.push_back(block.raw[q]);
+    TimedSamples of_pulls, of_trips;
+    for (size_t p = 0; p < kBlockPulls; ++p) {
+      RETURN_IF_ERROR(TakeTimed(
+          [&]() -> Result<double> {
+            RETURN_IF_ERROR(shard.Pull(&batches[p % batches.size()]));
+            return 1.0;
+          },
+          &of_pulls));
+      RETURN_IF_ERROR(TakeTimed([&] { return raw.RequestsPerSecond(1); }, &of_trips));
     }
-    BenchFigure figure =
-        Summarise(name + (q == 0 ? "_p50" : "_p99"), "us", q == 0 ? kP50Target : kP99Target, rates);
-    figure.measured = MedianOf(pull);
-    figure.yardstick = MedianOf(trip);
-    figures->push_back(std::move(figure));
+    if (i < 0) continue;  // The first warmed up.
+    AddBlock(std::move(of_pulls), &pulls);
+    AddBlock(std::move(of_trips), &round_trips);
   }
+  figures->push_back(SummariseLatencies(name + "_p50", kP50Target, pulls[0], round_trips[0]));
+  figures->push_back(SummariseLatencies(name + "_p99", kP99Target, pulls[1], round_trips[1]));
   return OkStatus();
 }
 

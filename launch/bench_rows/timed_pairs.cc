@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include <utility>
-#include <vector>
 
 #include "common/median.h"
 #include "launch/bench/stopwatch.h"
@@ -18,47 +17,68 @@ double ProcessSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-struct SampleTimes {
-  std::vector<double> wall, cpu;
-};
-
-Result<double> TakeTimed(const TakeSample& take, SampleTimes* times) {
-  const double cpu = ProcessSeconds();
-  const Stopwatch stopwatch;
-  ASSIGN_OR_RETURN(const double sample, take());
-  times->wall.push_back(stopwatch.Seconds());
-  times->cpu.push_back(ProcessSeconds() - cpu);
-  return sample;
+void InvertAll(std::vector<double>* values) {
+  for (double& value : *values) value = 1 / value;
 }
 
 }  // namespace
 
-Result<BenchFigure> CompareTimed(std::string name, std::string unit, std::optional<double> target,
-                                 const TakeSample& system, const TakeSample& yardstick) {
+void TimedSamples::Add(double value, double wall_seconds, double cpu_seconds) {
+  values.push_back(value);
+  wall.push_back(wall_seconds);
+  cpu.push_back(cpu_seconds);
+}
+
+Status TakeTimed(const TakeSample& take, TimedSamples* samples) {
+  const double cpu = ProcessSeconds();
+  const Stopwatch stopwatch;
+  ASSIGN_OR_RETURN(const double sample, take());
+  const double wall = stopwatch.Seconds();
+  samples->Add(sample, wall, ProcessSeconds() - cpu);
+  return OkStatus();
+}
+
+BenchFigure SummariseTimed(std::string name, std::string unit, std::optional<double> target,
+                           const TimedSamples& system, const TimedSamples& yardstick) {
+  CHECK_EQ(system.values.size(), yardstick.values.size()) << name;
   std::vector<BenchPair> pairs;
-  SampleTimes of_system, of_yardstick;
-  for (int i = 0; i <= kTimedPairs; ++i) {
-    if (i == 1) {  // The first pair warmed up.
-      pairs.clear();
-      of_system = of_yardstick = {};
-    }
-    BenchPair& pair = pairs.emplace_back();
-    for (const bool is_system : {i % 2 == 0, i % 2 != 0}) {
-      ASSIGN_OR_RETURN(const double sample, TakeTimed(is_system ? system : yardstick,
-                                                      is_system ? &of_system : &of_yardstick));
-      (is_system ? pair.system : pair.yardstick) = sample;
-    }
+  for (size_t i = 0; i < system.values.size(); ++i) {
+    pairs.push_back({.system = system.values[i], .yardstick = yardstick.values[i]});
   }
   BenchFigure figure = Summarise(std::move(name), std::move(unit), target, pairs);
-  figure.times = BenchTimes{.wall = MedianOf(of_system.wall),
-                            .cpu = MedianOf(of_system.cpu),
-                            .yardstick_wall = MedianOf(of_yardstick.wall),
-                            .yardstick_cpu = MedianOf(of_yardstick.cpu)};
+  figure.times = BenchTimes{.wall = MedianOf(system.wall),
+                            .cpu = MedianOf(system.cpu),
+                            .yardstick_wall = MedianOf(yardstick.wall),
+                            .yardstick_cpu = MedianOf(yardstick.cpu)};
   figure.remark =
-      fmt::format(" (CPU {:.0f} ms in {:.0f}, beside {:.0f} in {:.0f})", figure.times->cpu * 1e3,
+      fmt::format(" (CPU {:.1f} ms in {:.1f}, beside {:.1f} in {:.1f})", figure.times->cpu * 1e3,
                   figure.times->wall * 1e3, figure.times->yardstick_cpu * 1e3,
                   figure.times->yardstick_wall * 1e3);
   return figure;
+}
+
+BenchFigure SummariseLatencies(std::string name, double target, const TimedSamples& system,
+                               const TimedSamples& yardstick) {
+  TimedSamples rates = system, yardstick_rates = yardstick;
+  InvertAll(&rates.values);
+  InvertAll(&yardstick_rates.values);
+  BenchFigure figure = SummariseTimed(std::move(name), "us", target, rates, yardstick_rates);
+  figure.measured = MedianOf(system.values);
+  figure.yardstick = MedianOf(yardstick.values);
+  return figure;
+}
+
+Result<BenchFigure> CompareTimed(std::string name, std::string unit, std::optional<double> target,
+                                 const TakeSample& system, const TakeSample& yardstick) {
+  TimedSamples of_system, of_yardstick;
+  for (int i = 0; i <= kTimedPairs; ++i) {
+    if (i == 1) of_system = of_yardstick = {};  // The first pair warmed up.
+    for (const bool is_system : {i % 2 == 0, i % 2 != 0}) {
+      RETURN_IF_ERROR(
+          TakeTimed(is_system ? system : yardstick, is_system ? &of_system : &of_yardstick));
+    }
+  }
+  return SummariseTimed(std::move(name), std::move(unit), target, of_system, of_yardstick);
 }
 
 }  // namespace rowhouse

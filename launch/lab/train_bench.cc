@@ -8,8 +8,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -163,9 +162,7 @@ class TorchSteps {
   // At its best number of threads, 1 or 2. kUnavailable, with what it said, if it refused.
   Result<StepTime> Measure(const TrainedShape& shape, const TrainedCase& what) {
     if (!refused_.ok()) return refused_;
-    const std::string script = Script();
-    if (script.empty()) return Refuse("tests/bench/train_torch.py is not beside this program");
-    std::vector<std::string> words = {"python3", script};
+    std::vector<std::string> words;
     for (const std::string& flag : shape.ModelFlags()) {
       if (flag.starts_with("--arch_") || flag.starts_with("--loss_")) words.push_back(flag);
     }
@@ -173,30 +170,17 @@ class TorchSteps {
                  {fmt::format("--zipf={}", shape.zipf_exponent),
                   fmt::format("--bag={}", shape.ids_a_bag), fmt::format("--batch={}", what.batch),
                   fmt::format("--steps={}", std::clamp<uint64_t>(what.steps / 10, 5, 100))});
-    ASSIGN_OR_RETURN(const CommandOutput ran,
-                     RunToItsEnd({.program = "/usr/bin/python3", .arguments = words},
-                                 std::chrono::seconds(600), &StopSignal::Check));
-    if (ran.exit_code != 0) return Refuse(ran.err.substr(0, ran.err.find('\n')));
-    const nlohmann::json all = nlohmann::json::parse(ran.out, nullptr, /*exceptions=*/false);
-    if (!all.is_array() || all.empty()) return Refuse("it printed no JSON: " + ran.out);
+    const Result<nlohmann::json> all = RunTorchScript("train_torch.py", words);
+    if (all.status().code() == StatusCode::kUnavailable) refused_ = all.status();
+    RETURN_IF_ERROR(all.status());
     std::vector<StepTime> costs;
-    for (const nlohmann::json& one : all) {
+    for (const nlohmann::json& one : all.value()) {
       costs.push_back({one.at("median_ms").get<double>(), one.at("cpu_ms").get<double>()});
     }
     return std::ranges::min(costs, {}, &StepTime::wall_ms);
   }
 
  private:
-  static std::string Script() {
-    const std::filesystem::path script =
-        std::filesystem::path(ThisProgram()).parent_path() / "../../../tests/bench/train_torch.py";
-    std::error_code error;
-    return std::filesystem::exists(script, error) ? script.string() : "";
-  }
-  Status Refuse(const std::string& why) {
-    return refused_ = MakeStatus(StatusCode::kUnavailable, "{}", why);
-  }
-
   Status refused_;
 };
 

@@ -7,9 +7,11 @@
 
 #include "common/durable_file.h"
 #include "common/transport/local_socket.h"
+#include "launch/bench/child_run.h"
 #include "launch/bench/one_shard.h"
 #include "launch/bench/raw_exchange.h"
 #include "launch/bench_rows/bare_shard.h"
+#include "launch/bench_rows/timed_pairs.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -46,7 +48,14 @@ REGISTER_MEMBER(
     AddBench({.name = "failing_in_test",
               .what = "nothing, and fails",
               .time = "no time",
-              .make = [](const BenchOptions&) { return MakeOpenBench<FailingBench>(); }}));
+              .make = [](const BenchOptions&) { return MakeOpenBench<FailingBench>(); }}) &&
+    AddBench({.name = "scriptless_in_test",
+              .what = "nothing, as its script is missing",
+              .time = "no time",
+              .count = [](const std::string&, const BenchOptions&) {
+                return Result<std::vector<BenchFigure>>(
+                    RunTorchScript("none.py", {"--floats=1"}).status());
+              }}));
 
 TEST(BenchTest, OnlyKernelsTakeOnly) {
   const auto asked = [](std::vector<const char*> words) {
@@ -224,6 +233,29 @@ TEST(BenchTest, AFailureNamesItsBenchAndWritesNothing) {
   EXPECT_EQ(ReadFile(dir / "bench.json").status().code(), StatusCode::kNotFound);
 }
 
+TEST(BenchTest, WithoutPyTorchItsLinesAreLeftOut) {
+  const TempDir dir;
+  testing::internal::CaptureStdout();
+  ASSERT_OK(RunBench({"scriptless_in_test"}, dir / "bench.json"));
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              HasSubstr("scriptless_in_test left out: tests/bench/none.py is not beside"));
+  EXPECT_EQ(ReadFile(dir / "bench.json").value(), "[]\n");
+}
+
+TEST(BenchTest, ALatencyIsJudgedByTheYardsticksOverIt) {
+  TimedSamples slow, quick;
+  for (const double us : {300.0, 200.0, 400.0}) slow.Add(us, us * 1e-6, us * 2e-6);
+  for (int i = 0; i < 3; ++i) quick.Add(100.0, 1e-4, 2e-4);
+  const BenchFigure figure = SummariseLatencies("p50", 0.5, slow, quick);
+  EXPECT_DOUBLE_EQ(figure.measured, 300.0);
+  EXPECT_DOUBLE_EQ(figure.yardstick, 100.0);
+  EXPECT_DOUBLE_EQ(figure.ratio, 1.0 / 3);
+  EXPECT_EQ(figure.met(), false);
+  ASSERT_TRUE(figure.times);
+  EXPECT_DOUBLE_EQ(figure.times->cpu, 600e-6);
+  EXPECT_DOUBLE_EQ(figure.times->yardstick_wall, 1e-4);
+}
+
 TEST(BenchTest, RowsStandsForAllFiguresOfRows) {
   size_t rows = 0;
   for (const auto& [name, bench] : Benches()) {
@@ -231,6 +263,7 @@ TEST(BenchTest, RowsStandsForAllFiguresOfRows) {
   }
   EXPECT_GE(rows, 5u);
   EXPECT_EQ(Benches().at("bags").group, "rows");
+  EXPECT_EQ(Benches().at("bags_torch").group, "rows");
 }
 
 TEST(BenchTest, ABareShardMovesTheBytesOfARealOneAndUpdatesItsRows) {

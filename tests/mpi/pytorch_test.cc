@@ -1,10 +1,12 @@
 // docs/predict.md's PyTorch program, word for word, with the reader of docs/data_format.md: it
-// gives the scores of rowhouse predict. And docs/traces.md's, which writes traces of torch as text.
+// gives the scores of rowhouse predict. And docs/traces.md's, which writes traces of torch as text;
+// and the yardstick of lookups (tests/bench).
 #include <cmath>
 #include <fstream>
 #include <random>
 #include <sstream>
 
+#include "launch/bench/child_run.h"
 #include "tests/testing/process.h"
 #include "worker/data/blocks/block.h"
 #include "worker/data/blocks/data_directory.h"
@@ -290,6 +292,19 @@ TEST(PyTorch, TheProgramOfTheDocsWritesTracesOfTorchAsText) {
     EXPECT_THAT(features[2].offsets, ElementsAre(0, 0, 0, 3, 5));
   }
   EXPECT_EQ(run(tiny, {"1"}).out, "0 5\n1 0\n\n");
+}
+
+TEST(PyTorch, LooksUpBagsOfEveryShape) {
+  if (!HasTorch()) GTEST_SKIP() << "Debian's python3-torch and python3-numpy are not installed";
+  const auto measured =
+      RunTorchScript("bags_torch.py", {"--floats=65536", "--out_floats=1024", "1x16", "20x256"});
+  ASSERT_OK(measured);
+  ASSERT_EQ(measured.value().size(), 2u);
+  for (const nlohmann::json& of_shape : measured.value()) {
+    EXPECT_GT(of_shape.at("cpu_ns_per_row"), 0.0);
+    EXPECT_GT(of_shape.at("wall_ns_per_row"), 0.0);
+  }
+  EXPECT_EQ(RunTorchScript("bags_torch.py", {"1x16"}).status().code(), StatusCode::kUnavailable);
 }
 
 }  // namespace
