@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 

@@ -13,7 +13,7 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kSamples = 100;  // in three parts: 33, 33, 34
+constexpr size_t kChainSamples = 100;  // in three parts: 33, 33, 34
 constexpr uint32_t kWidths[] = {20, 40, 24, 1};
 
 std::span<const float> RowsOf(const std::vector<float>& values, size_t columns, size_t first,
@@ -21,12 +21,12 @@ std::span<const float> RowsOf(const std::vector<float>& values, size_t columns, 
   return std::span(values).subspan(first * columns, count * columns);
 }
 
-struct Passes {
+struct ChainPasses {
   std::vector<float> y, dx, gradients;
 };
 
 // A pass forward and one backward of samples [first, first + count) with `threads`.
-Passes RunChain(ElementType precision, int threads, size_t first, size_t count) {
+ChainPasses RunChain(ElementType precision, int threads, size_t first, size_t count) {
   const int before = omp_get_max_threads();
   omp_set_num_threads(threads);
   MatrixProducts products(precision);
@@ -44,8 +44,8 @@ Passes RunChain(ElementType precision, int threads, size_t first, size_t count) 
   }
   dense.Allocate();
   std::ranges::copy(NormalValues(dense.size(), 1), dense.values().begin());
-  const std::vector<float> all_x = NormalValues(kSamples * kWidths[0], 2),
-                           all_dy = NormalValues(kSamples * kWidths[kLayers], 3);
+  const std::vector<float> all_x = NormalValues(kChainSamples * kWidths[0], 2),
+                           all_dy = NormalValues(kChainSamples * kWidths[kLayers], 3);
   const std::span<const float> x = RowsOf(all_x, kWidths[0], first, count);
   std::vector<std::vector<float>> outputs(kLayers), deltas(kLayers);
   for (size_t l = 0; l < kLayers; ++l) {
@@ -53,7 +53,7 @@ Passes RunChain(ElementType precision, int threads, size_t first, size_t count) 
     deltas[l].resize(count * kWidths[l + 1]);
   }
   std::ranges::copy(RowsOf(all_dy, kWidths[kLayers], first, count), deltas.back().begin());
-  Passes passes = {.dx = std::vector<float>(count * kWidths[0])};
+  ChainPasses passes = {.dx = std::vector<float>(count * kWidths[0])};
   LayerChain chain(&dense, &products);
   chain.Forward(layers, x.data(), count, outputs);
   chain.Backward(layers, x.data(), count, outputs, deltas, passes.dx.data());
@@ -66,11 +66,11 @@ Passes RunChain(ElementType precision, int threads, size_t first, size_t count) 
 TEST(LayerChain, ThreadsHaveTheBitsOfTheirPartsAndGradientsAreAddedInOrder) {
   for (const ElementType precision : {ElementType::kF32, ElementType::kBf16}) {
     if (!HasProductsOf(precision)) continue;
-    const Passes whole = RunChain(precision, 3, 0, kSamples);
-    Passes joined;
+    const ChainPasses whole = RunChain(precision, 3, 0, kChainSamples);
+    ChainPasses joined;
     for (size_t p = 0; p < 3; ++p) {
-      const size_t first = kSamples * p / 3, end = kSamples * (p + 1) / 3;
-      const Passes part = RunChain(precision, 1, first, end - first);
+      const size_t first = kChainSamples * p / 3, end = kChainSamples * (p + 1) / 3;
+      const ChainPasses part = RunChain(precision, 1, first, end - first);
       joined.y.insert(joined.y.end(), part.y.begin(), part.y.end());
       joined.dx.insert(joined.dx.end(), part.dx.begin(), part.dx.end());
       if (p == 0) {
@@ -82,7 +82,7 @@ TEST(LayerChain, ThreadsHaveTheBitsOfTheirPartsAndGradientsAreAddedInOrder) {
     EXPECT_EQ(whole.y, joined.y);
     EXPECT_EQ(whole.dx, joined.dx);
     EXPECT_EQ(whole.gradients, joined.gradients);
-    EXPECT_NE(whole.gradients, RunChain(precision, 1, 0, kSamples).gradients)
+    EXPECT_NE(whole.gradients, RunChain(precision, 1, 0, kChainSamples).gradients)
         << "one part, and not three";
   }
 }
