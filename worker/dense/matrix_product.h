@@ -89,7 +89,7 @@ bool HasProductsOf(ElementType type);
 double MeasureBf16Time();
 
 // The widest instruction set oneDNN uses in this process, as its own number. Its bits depend on it:
-// workers of one run should all have the same (DNNL_MAX_CPU_ISA lowers it).
+// workers of one run should all have the same (ONEDNN_MAX_CPU_ISA lowers it).
 int OneDnnCpuIsa();
 
 }  // namespace rowhouse
