@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "common/counted.h"
 #include "launch/command_line/plan_mode.h"
 #include "launch/command_line/verb_flags.h"
+#include "launch/figures/figure_text.h"
+#include "launch/figures/json_members.h"
 #include "launch/lab/simulator_flags.h"
 #include "launch/plan/candidate_plans.h"
 #include "launch/plan/candidates_report.h"
@@ -70,14 +74,26 @@ Result<ScalingPoint> Point(const LabRun& run, const ScalingOptions& options,
   ClusterShape cluster = run.cluster;
   cluster.round_trip_us = options.round_trip_us;
   cluster.network_gbits = point.network_gbits;
+  cluster.hosts = point.hosts;
   cluster.ps = point.ps;
   cluster.workers = point.workers;
-  cluster.hosts = cluster.ps + cluster.workers;
+  cluster.threads = point.threads;
   const Machine& machine = run.machine.machine;
   ASSIGN_OR_RETURN(const Plan plan, plans.For(workload, cluster));
   ASSIGN_OR_RETURN(point.run, Simulate(workload, plan, cluster, machine, options.simulator));
   ASSIGN_OR_RETURN(point.predicted, PredictStep(workload, plan, cluster, machine));
   return point;
+}
+
+constexpr uint32_t kMaxWorkersOfHost = 64;
+
+Status Annotated(const Status& status, const ScalingPoint& point) {
+  return status.Annotate(fmt::format("{} PS and {} workers", point.ps, point.workers));
+}
+
+uint32_t CoresOf(const LabRun& run) {
+  const uint32_t given = run.cluster.cores_per_host;
+  return std::max(1u, given > 0 ? given : run.machine.machine.cores);
 }
 
 }  // namespace
@@ -95,18 +111,45 @@ Result<std::vector<ScalingPoint>> SweepScaling(const LabRun& run, const ScalingO
         for (const uint32_t workers : options.workers) {
           if (!is_weak && configured < workers) continue;
           const uint64_t samples = is_weak ? options.samples_per_worker * workers : configured;
-          Result<ScalingPoint> point = Point(run, options, plans,
-                                             {.is_weak = is_weak,
-                                              .network_gbits = gbits,
-                                              .ps = ps,
-                                              .workers = workers,
-                                              .samples = samples});
-          if (!point.ok()) {
-            return point.status().Annotate(fmt::format("{} PS and {} workers", ps, workers));
-          }
+          const ScalingPoint asked = {.is_weak = is_weak,
+                                      .network_gbits = gbits,
+                                      .hosts = ps + workers,
+                                      .ps = ps,
+                                      .workers = workers,
+                                      .threads = run.cluster.threads,
+                                      .samples = samples};
+          Result<ScalingPoint> point = Point(run, options, plans, asked);
+          if (!point.ok()) return Annotated(point.status(), asked);
           points.push_back(std::move(point).value());
         }
       }
+    }
+  }
+  return points;
+}
+
+Result<std::vector<ScalingPoint>> SweepHosts(const LabRun& run, const ScalingOptions& options) {
+  PlansOfPoints plans(run);
+  RETURN_IF_ERROR(plans.PlaceBefore(options.hosts));
+  std::vector<ScalingPoint> points;
+  for (const double gbits : options.networks_gbits) {
+    for (const uint32_t hosts : options.hosts) {
+      std::optional<ScalingPoint> best;
+      for (uint32_t of_host = 1; of_host <= std::min(CoresOf(run), kMaxWorkersOfHost);
+           of_host *= 2) {
+        const ScalingPoint asked = {.network_gbits = gbits,
+                                    .hosts = hosts,
+                                    .ps = hosts,
+                                    .workers = hosts * of_host,
+                                    .threads = CoresOf(run) / of_host,
+                                    .samples = run.workload.step.samples};
+        if (asked.workers > asked.samples) break;
+        Result<ScalingPoint> point = Point(run, options, plans, asked);
+        if (!point.ok()) return Annotated(point.status(), asked);
+        if (best && best->run.mean_step_ms <= point.value().run.mean_step_ms) continue;
+        best = std::move(point).value();
+      }
+      if (best) points.push_back(*std::move(best));
     }
   }
   return points;
@@ -127,7 +170,8 @@ REGISTER_MEMBER(
          .help = "Simulates the run on 1 to 1,024 workers and 1 to 256 PS nodes, each on a "
                  "host of its own, at 25 and 100 Gbit/s (--network_gbits: at that): samples "
                  "a second with the batch of the config (strong) and with "
-                 "--samples_per_worker (weak)",
+                 "--samples_per_worker (weak). Then the batch of the config on 1, 4 and 16 "
+                 "hosts that each have a PS node and workers (--cores_per_host)",
          .is_switch = true,
          .section = kLabSection}) &&
     AddLabFlag("samples_per_worker", "Of a step, where --scaling gives every worker equally many",
@@ -135,7 +179,8 @@ REGISTER_MEMBER(
     AddPlanOption("samples_per_worker", {std::string(kScalingFlag)}));
 
 Result<ScalingOptions> ScalingOptionsOf(const CommandLine& command_line, const LabRun& run) {
-  ScalingOptions options{.ps = {1, 4, 16, 64, 256}, .networks_gbits = {25, 100}};
+  ScalingOptions options{
+      .ps = {1, 4, 16, 64, 256}, .hosts = {1, 4, 16}, .networks_gbits = {25, 100}};
   for (uint32_t workers = 1; workers <= 1024; workers *= 2) options.workers.push_back(workers);
   if (run.cluster.network_gbits > 0) options.networks_gbits = {run.cluster.network_gbits};
   if (run.cluster.round_trip_us > 0) options.round_trip_us = run.cluster.round_trip_us;
@@ -174,14 +219,81 @@ FigureTable ScalingTable(const LabRun& run, std::span<const ScalingPoint> points
   return table;
 }
 
+// What a step takes longest for.
+std::string_view LimitText(Bound bound) {
+  constexpr std::array<std::string_view, 8> kTexts = {// in the order of Bound
+                                                      "workers' own computing",
+                                                      "pulls of rows",
+                                                      "pushes of gradients",
+                                                      "rows read from disk",
+                                                      "the network",
+                                                      "dense gradients summed over workers",
+                                                      "reading samples",
+                                                      "messages, whatever is in them"};
+  return kTexts[static_cast<size_t>(bound)];
+}
+
+// What a step on `times` as many hosts takes longest for beyond that part of the time `of_one`.
+std::string_view LossText(const StepPhases& of_one, const StepPhases& phases, double times) {
+  constexpr std::array<std::pair<PhaseGroup, std::string_view>, 6> kGroups = {
+      {{PhaseGroup::kReading, "reading samples"},
+       {PhaseGroup::kRows, "merging and pooling rows"},
+       {PhaseGroup::kDense, "layers and interactions"},
+       {PhaseGroup::kUpdate, "updating dense parameters"},
+       {PhaseGroup::kExchange, "pulls and pushes"},
+       {PhaseGroup::kAllreduce, "dense gradients summed over workers"}}};
+  return std::ranges::max_element(kGroups, {},
+                                  [&](const auto& group) {
+                                    return phases.SumOf({group.first}) -
+                                           of_one.SumOf({group.first}) / times;
+                                  })
+      ->second;
+}
+
+constexpr std::string_view kAnchor =
+    "\nbeside it: 65 % of linear at 4 hosts (DLRM on four nodes of Cooper Lake, Intel in MLPerf "
+    "Training v0.7)\n";
+
+// What more hosts of a kind bring.
+void AddHosts(const LabRun& run, double gbits, std::span<const ScalingPoint> points,
+              Figures* figures) {
+  FigureTable table{
+      .title = fmt::format("Hosts of {} with a PS node and workers each, {} samples a step, {:g} "
+                           "Gbit/s",
+                           Counted(CoresOf(run), "core"), run.workload.step.samples, gbits),
+      .columns = {{.title = "hosts", .text = FixedText<0>},
+                  {.title = "on each host"},
+                  {.title = "ms a step", .text = FixedText<2>},
+                  {.title = "samples a second", .text = CountText},
+                  {.title = "of linear", .text = PercentText},
+                  {.title = "most of a step is"},
+                  {.title = "most beyond linear is"}}};
+  const ScalingPoint* first = nullptr;  // with the fewest hosts
+  for (const ScalingPoint& point : points) {
+    if (point.network_gbits != gbits) continue;
+    if (first == nullptr) first = &point;
+    const double times = static_cast<double>(point.hosts) / first->hosts;
+    OrderedJson loss;
+    if (&point != first) loss = LossText(first->run.phases, point.run.phases, times);
+    table.rows.push_back({point.hosts,
+                          fmt::format("{}, {} of {}", Counted(run.cluster.shards_per_ps, "shard"),
+                                      Counted(point.workers / point.hosts, "worker"),
+                                      Counted(point.threads, "thread")),
+                          point.run.mean_step_ms, point.run.samples_per_second,
+                          first->run.mean_step_ms / (times * point.run.mean_step_ms),
+                          LimitText(point.predicted.bound), std::move(loss)});
+  }
+  figures->Say("\n{}:\n\n", table.title);
+  figures->Add(std::move(table));
+}
+
 std::string ClustersText(const LabRun& run, const ScalingOptions& options) {
-  const uint32_t cores = run.cluster.cores_per_host;
   return fmt::format(
       "{} to {} PS nodes of {}, {} to {} workers of {}, each on a host of its own of {}, {:g} us "
       "round trip",
       options.ps.front(), options.ps.back(), Counted(run.cluster.shards_per_ps, "shard"),
       options.workers.front(), options.workers.back(), Counted(run.cluster.threads, "thread"),
-      Counted(cores > 0 ? cores : run.machine.machine.cores, "core"), options.round_trip_us);
+      Counted(CoresOf(run), "core"), options.round_trip_us);
 }
 
 // What holds at every point: what it is of, and what is taken for it.
@@ -199,27 +311,32 @@ std::vector<std::pair<std::string, std::string>> Assumptions(const LabRun& run,
   return list;
 }
 
+OrderedJson PointToJson(const ScalingPoint& point) {
+  return {{"scaling", NameOf(point.is_weak)},
+          {"network_gbits", point.network_gbits},
+          {"hosts", point.hosts},
+          {"ps", point.ps},
+          {"workers", point.workers},
+          {"threads", point.threads},
+          {"samples", point.samples},
+          {"median_step_ms", point.run.median_step_ms},
+          {"samples_per_second", point.run.samples_per_second},
+          {"summed_up_ms", point.predicted.ms},
+          {"bound", BoundName(point.predicted.bound)},
+          {"phases", PhasesToJson(point.run.phases)}};
+}
+
 OrderedJson ScalingToJson(const LabRun& run, const ScalingOptions& options,
-                          std::span<const ScalingPoint> points) {
-  OrderedJson json = {{"rowhouse_scaling", 1},
-                      {"lookups", run.ids},
-                      {"plan", ConfiguredName(run.settings)},
-                      {"round_trip_us", options.round_trip_us},
-                      {"steps", options.simulator.steps},
-                      {"jitter", options.simulator.jitter},
-                      {"points", OrderedJson::array()}};
-  for (const ScalingPoint& point : points) {
-    json["points"].push_back({{"scaling", NameOf(point.is_weak)},
-                              {"network_gbits", point.network_gbits},
-                              {"ps", point.ps},
-                              {"workers", point.workers},
-                              {"samples", point.samples},
-                              {"median_step_ms", point.run.median_step_ms},
-                              {"samples_per_second", point.run.samples_per_second},
-                              {"summed_up_ms", point.predicted.ms},
-                              {"bound", BoundName(point.predicted.bound)}});
-  }
-  return json;
+                          std::span<const ScalingPoint> points,
+                          std::span<const ScalingPoint> of_hosts) {
+  return {{"rowhouse_scaling", 1},
+          {"lookups", run.ids},
+          {"plan", ConfiguredName(run.settings)},
+          {"round_trip_us", options.round_trip_us},
+          {"steps", options.simulator.steps},
+          {"jitter", options.simulator.jitter},
+          {"points", ListAsJson(points, PointToJson)},
+          {"hosts", ListAsJson(of_hosts, PointToJson)}};
 }
 
 // For --html, as lab_page.h says: samples a second over workers, a line for each number of PS
@@ -254,11 +371,12 @@ OrderedJson ScalingCurve(const ScalingOptions& options, std::span<const ScalingP
 }
 
 Figures ScalingFigures(const LabRun& run, const ScalingOptions& options,
-                       std::span<const ScalingPoint> points) {
+                       std::span<const ScalingPoint> points,
+                       std::span<const ScalingPoint> of_hosts) {
   Figures figures{.title = "Scaling",
                   .subtitle = ClustersText(run, options),
                   .assumptions = Assumptions(run, options),
-                  .json = ScalingToJson(run, options, points),
+                  .json = ScalingToJson(run, options, points, of_hosts),
                   .page = LabRunToJson(run)};
   figures.page.erase("cluster");  // Points have clusters of their own.
   figures.page["curves"] = OrderedJson::array();
@@ -271,6 +389,10 @@ Figures ScalingFigures(const LabRun& run, const ScalingOptions& options,
       figures.Add(ScalingTable(run, points, options, is_weak, gbits));
     }
   }
+  for (const double gbits : options.networks_gbits) {
+    AddHosts(run, gbits, of_hosts, &figures);
+  }
+  figures.Say("{}", kAnchor);
   return figures;
 }
 
@@ -296,7 +418,8 @@ Status RunScaling(const CommandLine& command_line, const Settings& settings) {
     fmt::print(stderr, "--scaling: a plan is looked for in each cluster, which takes a minute\n");
   }
   ASSIGN_OR_RETURN(const std::vector<ScalingPoint> points, SweepScaling(run, options));
-  return DeliverLabFigures(command_line, ScalingFigures(run, options, points));
+  ASSIGN_OR_RETURN(const std::vector<ScalingPoint> of_hosts, SweepHosts(run, options));
+  return DeliverLabFigures(command_line, ScalingFigures(run, options, points, of_hosts));
 }
 
 REGISTER_MEMBER(AddPlanMode({.flag = std::string(kScalingFlag), .run = RunScaling}));

@@ -1,11 +1,14 @@
-// A run simulated on clusters of several sizes: which plan each point has.
+// A run simulated on clusters of several sizes: which plan each point has, and how cores of a host
+// are divided.
 #include "launch/lab/scaling.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "launch/prediction/plan_of_run.h"
 #include "launch/settings/yaml_config.h"
+#include "sharding/lab/traffic/step_traffic.h"
 #include "tests/testing/testing.h"
 
 namespace rowhouse {
@@ -84,6 +87,51 @@ TEST(SweepScaling, OtherStepsThanTheTracesTakeHitRatesFromItsIds) {
   const std::vector<ScalingPoint> traced = SweepScaling(run, options).value();
   EXPECT_EQ(traced[0].predicted.hit_rate, of_law[0].predicted.hit_rate);
   EXPECT_LT(traced[1].predicted.hit_rate, of_law[1].predicted.hit_rate);
+}
+
+TEST(SweepHosts, DividesCoresAmongWorkersSoThatAStepIsShortest) {
+  LabRun run = RunOfScalingSweep("");
+  run.cluster.cores_per_host = 8;
+  const ScalingOptions options{
+      .hosts = {1, 4}, .networks_gbits = {25}, .simulator = {.steps = 5, .jitter = 0}};
+  const std::vector<ScalingPoint> points = SweepHosts(run, options).value();
+  ASSERT_EQ(points.size(), 2u);
+  for (size_t i = 0; i < points.size(); ++i) {
+    const ScalingPoint& point = points[i];
+    SCOPED_TRACE(point.hosts);
+    EXPECT_EQ(point.hosts, options.hosts[i]);
+    EXPECT_EQ(point.run.ps.size(), point.hosts);
+    EXPECT_EQ(point.workers * point.threads, 8 * point.hosts);
+    for (uint32_t of_host = 1; of_host <= 8; of_host *= 2) {
+      ClusterShape cluster = run.cluster;
+      cluster.hosts = cluster.ps = point.hosts;
+      cluster.workers = of_host * point.hosts;
+      cluster.threads = 8 / of_host;
+      cluster.network_gbits = 25;
+      cluster.round_trip_us = options.round_trip_us;
+      const Plan plan = PlanOf(run.settings, cluster.ps, 1, nullptr).value();
+      Workload workload = run.workload;
+      SetStep(point.samples, cluster.workers, &workload);
+      const SimulatedRun other =
+          Simulate(workload, plan, cluster, run.machine.machine, options.simulator).value();
+      EXPECT_LE(point.run.mean_step_ms, other.mean_step_ms) << of_host;
+      if (cluster.workers == point.workers) {
+        EXPECT_EQ(point.run.mean_step_ms, other.mean_step_ms);
+      }
+    }
+  }
+  EXPECT_LT(points[1].run.mean_step_ms, points[0].run.mean_step_ms);
+}
+
+TEST(SweepHosts, HasNoMoreWorkersThanSamples) {
+  LabRun run = RunOfScalingSweep("");
+  run.cluster.cores_per_host = 8;
+  run.workload.step.samples = 6;
+  const std::vector<ScalingPoint> points =
+      SweepHosts(run, {.hosts = {4, 16}, .networks_gbits = {25}, .simulator = {.steps = 2}})
+          .value();
+  ASSERT_EQ(points.size(), 1u);
+  EXPECT_EQ(points[0].workers, 4u);
 }
 
 }  // namespace
