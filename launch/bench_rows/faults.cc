@@ -120,7 +120,7 @@ Result<std::vector<BenchFigure>> MeasureFaults(const std::string& name, const Be
 REGISTER_MEMBER(
     AddBench({.name = "rows_faults",
               .what = "pulls beside a worker that sends nonsense or floods, 99th percentile",
-              .time = "25 s",
+              .time = "1 min",
               .yardstick = "the same pulls without that worker",
               .count = &MeasureFaults}));
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "common/wire/codec.h"
-#include "common/wire/pull.h"
 #include "ps/store/checkpoint_part.h"
 #include "sharding/rows/row_merge.h"
 
@@ -192,17 +191,19 @@ void Requests::AddRowsOfBags(PullTask* pull) const {
   pull->counts = std::move(counts);
 }
 
-// Bytes of the largest frame of the answer. Its memory is not taken yet, so a small request that
-// asks for too much costs little.
-uint64_t Requests::ReplyBytes(const PullTask& pull) const {
+// Bytes of the largest frame of the answer. No memory is taken yet, and no id looked at, so that a
+// request that asks for too much costs little.
+Result<uint64_t> Requests::ReplyBytes(const PullRequest& body) const {
   const uint64_t number = BytesOfWeight(state_.options.row_precision.pull);
   uint64_t rows = 0, sums = 0;
-  for (const LocalRows& of_table : pull.tables) {
-    rows += uint64_t{of_table.rows} * tables_[of_table.table].layout.dim * number;
+  for (const TableRows& part : body.tables) {
+    ASSIGN_OR_RETURN(const LocalTable* const table, TableOf(part.table, part.first_column));
+    rows += uint64_t{part.rows} * table->layout.dim * number;
   }
-  for (const PulledBags& bags : pull.bags) {
-    const uint64_t dim = tables_[bags.table].layout.dim;
-    sums += bags.part.bags * dim * (bags.part.is_partial ? sizeof(double) : sizeof(float));
+  for (const TableBags& part : body.bags) {
+    ASSIGN_OR_RETURN(const LocalTable* const table, TableOf(part.table, part.first_column));
+    sums += uint64_t{part.bags} * table->layout.dim *
+            (part.is_partial ? sizeof(double) : sizeof(float));
   }
   return std::max(rows, sums);
 }
@@ -216,6 +217,11 @@ Result<PullTask> Requests::ReadPull(const PeerId& peer, Message message) const {
   if (message.payload.size() != frames) {
     return CorruptionError("{}: a pull has {} payload frames, not {}", name(), frames,
                            message.payload.size());
+  }
+  ASSIGN_OR_RETURN(const uint64_t reply_bytes, ReplyBytes(body));
+  if (reply_bytes > kMaxFrameBytes) {
+    return CorruptionError("{}: a pull whose answer takes {} bytes; it may take {}", name(),
+                           reply_bytes, kMaxFrameBytes);
   }
   PullTask pull{.request = {.peer = peer, .header = header, .deadline = state_.DeadlineOf(header)},
                 .eval = body.eval,
@@ -236,10 +242,6 @@ Result<PullTask> Requests::ReadPull(const PeerId& peer, Message message) const {
   if (header.step < state_.next_step || header.step > state_.next_step + kMaxStepsAhead) {
     return MakeStatus(StatusCode::kInternal, "{}: pull of step {}, but step {} is next", name(),
                       header.step, state_.next_step);
-  }
-  if (const uint64_t bytes = ReplyBytes(pull); bytes > kMaxFrameBytes) {
-    return CorruptionError("{}: a pull whose answer takes {} bytes; it may take {}", name(), bytes,
-                           kMaxFrameBytes);
   }
   uint64_t bytes = kRequestBytes + pull.ids.size() + pull.counts.size();
   for (const PulledBags& bags : pull.bags) bytes += bags.bytes();

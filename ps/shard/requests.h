@@ -16,6 +16,7 @@
 #include "common/status.h"
 #include "common/wire/checkpoint.h"
 #include "common/wire/message.h"
+#include "common/wire/pull.h"
 #include "common/wire/push.h"
 #include "ps/shard/bags.h"
 #include "ps/shard/local_tables.h"
@@ -111,7 +112,7 @@ class Requests {
   Result<std::vector<uint64_t>> ReadBagRows(const LocalTable& table, uint32_t lookups,
                                             const std::byte** id) const;
   void AddRowsOfBags(PullTask* pull) const;
-  uint64_t ReplyBytes(const PullTask& pull) const;
+  Result<uint64_t> ReplyBytes(const PullRequest& body) const;
 
   const std::string& name() const { return state_.options.name; }
 
