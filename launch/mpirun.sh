@@ -135,6 +135,7 @@ end_a_hung_mpirun() {  # its process number; exit code 1 if it was killed
     done
     ! "$is_alive" || quiet=0
     "$has_ranks" && ((quiet++ >= end_deadline)) || continue
+    trap '' TERM  # run_once may see mpirun's end, and end this, before its exit code is set
     say "the ranks on this host have ended, and mpirun has not within $end_deadline s: it is killed"
     kill -KILL "$1" 2>/dev/null || true
     return 1
