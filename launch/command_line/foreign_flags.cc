@@ -88,6 +88,8 @@ std::string DlrmFlag::dlrms_name() const {
   return text;
 }
 
+std::span<const DlrmFlag> DlrmFlags() { return kDlrmFlags; }
+
 const DlrmFlag* FindDlrmFlag(std::string_view name) {
   const auto* const found = std::ranges::find(kDlrmFlags, name, &DlrmFlag::name);
   return found == std::end(kDlrmFlags) ? nullptr : found;

@@ -40,6 +40,8 @@ struct DlrmFlag {
   std::string dlrms_name() const;  // "--num-workers"
 };
 
+std::span<const DlrmFlag> DlrmFlags();
+
 // Null if there is none of this name.
 const DlrmFlag* FindDlrmFlag(std::string_view name);
 

@@ -209,4 +209,9 @@ uint64_t CacheLedger::Held() const {
   return bytes;
 }
 
+uint64_t CacheLedger::held_bytes() const {
+  MutexLock lock(mutex_);
+  return Held();
+}
+
 }  // namespace rowhouse

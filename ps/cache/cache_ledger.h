@@ -84,6 +84,9 @@ class CacheLedger {
   // Requires that `shard` asks, and that has_bytes of the demands is what its caches hold now.
   CacheGrant Ask(size_t shard, CacheDemands demands);
 
+  // Upper bound of what the shards hold together.
+  uint64_t held_bytes() const;
+
  private:
   struct Account {
     uint64_t held = 0;  // upper bound: as reported, or as granted since

@@ -50,6 +50,8 @@ TEST(FromDlrm, ThePageSaysOfEachFlagWhatBecomesOfIt) {
     }
     EXPECT_EQ(word, dlrms->why_refused.empty() ? "ignored" : "refused") << name;
   }
+  for (const DlrmFlag& flag : DlrmFlags())
+    EXPECT_TRUE(words.contains(std::string(flag.name))) << flag.name;
 }
 
 TEST(FromDlrm, EveryFlagThePageNamesExists) {

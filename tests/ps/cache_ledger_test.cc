@@ -33,10 +33,13 @@ TEST(CacheLedger, BytesAreGrantedWhenOthersSayThatTheyGaveThemBack) {
   EXPECT_THAT(less.bytes, ElementsAre(0u));
   EXPECT_FALSE(less.is_settled);
   EXPECT_THAT(ledger.Ask(0, hot).bytes, ElementsAre(5000u)) << "the other has not shrunk yet";
+  EXPECT_EQ(ledger.held_bytes(), 10'000u);
 
   cold.slices[0].has_bytes = 0;
   EXPECT_TRUE(ledger.Ask(1, cold).is_settled);
+  EXPECT_EQ(ledger.held_bytes(), 6000u);
   EXPECT_THAT(ledger.Ask(0, hot).bytes, ElementsAre(9000u));
+  EXPECT_EQ(ledger.held_bytes(), 10'000u);
   hot.slices[0].has_bytes = 9000;
   EXPECT_TRUE(ledger.Ask(0, hot).is_settled);
 }
@@ -106,6 +109,7 @@ RC_GTEST_PROP(CacheLedgerProperty, ShardsNeverHoldMoreThanTheBudgetAndAllSettle,
     const auto ask = [&](size_t s) {
       const CacheGrant grant = ledger.Ask(s, says[s]);
       settled[s] = grant.is_settled;
+      RC_ASSERT(ledger.held_bytes() <= kBudget);
       uint64_t held = 0;
       for (size_t i = 0; i < grant.bytes.size(); ++i) says[s].slices[i].has_bytes = grant.bytes[i];
       for (const CacheDemands& demands : says) {

@@ -125,11 +125,8 @@ class OneNode {
       ShardAction action = std::move(waiting_.front());
       waiting_.pop_front();
       if (auto* ask = std::get_if<AskCacheBudget>(&action)) {
-        uint64_t held = ask->demands.fixed_bytes, granted = held;
-        for (const TableDemand& slice : ask->demands.slices) held += slice.has_bytes;
         CacheGrant grant = ledger_->Ask(0, std::move(ask->demands));
-        for (const uint64_t bytes : grant.bytes) granted += bytes;
-        most_held_ = std::max({most_held_, held, granted});
+        most_held_ = std::max(most_held_, ledger_->held_bytes());
         Handle(CacheGranted{std::move(grant)});
       } else if (const auto* append = std::get_if<AppendLog>(&action)) {
         Handle(LogAppended{.ticket = append->ticket, .status = {}, .log_bytes = 1});

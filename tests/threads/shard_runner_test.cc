@@ -103,7 +103,8 @@ Result<Outcome> Work(Transport& transport, uint32_t worker, const Clock& clock,
     if (!options.overlaps) RETURN_IF_ERROR(RunClient(client, *dialer, clock));
     next = BatchesOf(step + 1, options);
     client.StartPull(step + 1, /*eval=*/step + 1 == kSteps, &next);
-    EXPECT_TRUE(client.busy());
+    EXPECT_EQ(client.is_push_busy(), options.overlaps);
+    EXPECT_TRUE(client.is_pull_busy());
     RETURN_IF_ERROR(RunClient(client, *dialer, clock));
   }
   const float last = batches[kSteps % 2][0].values[0];

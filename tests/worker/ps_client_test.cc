@@ -157,7 +157,8 @@ TEST_F(PsClientTest, APushAndTheNextPullHaveAWindowEach) {
     EXPECT_EQ(message.header.type, MessageType::kPush);
     Answer(message);
   }
-  EXPECT_TRUE(client_.busy()) << "with the pull";
+  EXPECT_FALSE(client_.is_push_busy());
+  EXPECT_TRUE(client_.is_pull_busy());
   while (!pulls.empty()) {
     for (const Message& pull : pulls) Answer(pull);
     pulls = TakeMessages();

@@ -80,15 +80,15 @@ class PsClient {
   PsClient& operator=(const PsClient&) = delete;
 
   // Fetches the values of all rows of `rows`, and the pooled vectors of all bags of `bags` (null:
-  // none), as they are before `step`. Both stay where they are until the pull has ended; their rows
-  // ascend. Rows that live on the workers are left as they are. `eval`: leaves no trace on the
+  // none), as they are before `step`. Both stay where they are until is_pull_busy() is false; their
+  // rows ascend. Rows that live on the workers are left as they are. `eval`: leaves no trace on the
   // shards. Requires that no pull is under way.
   void StartPull(uint64_t step, bool eval, std::vector<RowBatch>* rows,
                  std::vector<BagBatch>* bags = nullptr);
 
   // Sends the gradients of all rows of `rows`, and of the bags of the last pull. Every shard is
-  // sent a push; it may be empty. `rows` and the bags stay where they are until the push has
-  // ended; a pull that is started before that must be given other batches. Requires that the last
+  // sent a push; it may be empty. `rows` and the bags stay where they are until is_push_busy() is
+  // false; a pull that is started before that must be given other batches. Requires that the last
   // pull has ended, and that no push is under way.
   void StartPush(uint64_t step, float learning_rate, uint64_t samples, std::vector<RowBatch>* rows);
   // To be called after a failure: messages of the push under way, if any, may still lend the
@@ -114,6 +114,8 @@ class PsClient {
 
   // Some operation is under way, and none has failed.
   bool busy() const { return status_.ok() && (pull_.busy() || push_.busy() || control_.busy()); }
+  bool is_pull_busy() const { return status_.ok() && pull_.busy(); }
+  bool is_push_busy() const { return status_.ok() && push_.busy(); }
   const Status& status() const { return status_; }
 
   // By shard: when it had answered all of the last pull, from its beginning; nullopt: it was not
