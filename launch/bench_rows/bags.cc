@@ -202,7 +202,7 @@ class LookupTable {
   }
 
  private:
-  // `of_row`: what of the unit a row is.
+  // `of_row`: how many of the unit a row has.
   BenchFigure ComparePairs(std::string figure, std::string unit, double of_row, LookupKernel system,
                            LookupTable* other, LookupKernel beside, double target) {
     TimedSamples of_system, of_yardstick;
@@ -286,7 +286,7 @@ Result<std::vector<BenchFigure>> MeasureBesideTorch(const std::string& name, con
     for (size_t s = 0; s < shapes.size(); ++s) {
       auto& [dim, k, here, torch] = shapes[s];
       large.SetShape(k, dim);
-      // So many that the first ones, after PyTorch had the machine, do not count.
+      // Many, so that the first ones, which find PyTorch's memory in the caches, decide nothing.
       std::vector<LookupSample> samples;
       for (int i = 0; i < kLookupPairs; ++i) samples.push_back(large.Measure(&PoolUnweighted));
       std::ranges::nth_element(samples, samples.begin() + kLookupPairs / 2, {}, &LookupSample::cpu);

@@ -233,7 +233,8 @@ std::string_view LimitText(Bound bound) {
   return kTexts[static_cast<size_t>(bound)];
 }
 
-// What a step on `times` as many hosts takes longest for beyond that part of the time `of_one`.
+// What keeps a step from linear scaling most: of `times` as many hosts, the group of phases that
+// takes longest beyond a `times`-th of its time `of_one`.
 std::string_view LossText(const StepPhases& of_one, const StepPhases& phases, double times) {
   constexpr std::array<std::pair<PhaseGroup, std::string_view>, 6> kGroups = {
       {{PhaseGroup::kReading, "reading samples"},
@@ -251,7 +252,8 @@ std::string_view LossText(const StepPhases& of_one, const StepPhases& phases, do
 }
 
 constexpr std::string_view kAnchor =
-    "\nbeside it: 65 % of linear at 4 hosts (DLRM on four nodes of Cooper Lake, Intel in MLPerf "
+    "\nfor comparison: 65 % of linear at 4 hosts (DLRM on four nodes of Cooper Lake, Intel in "
+    "MLPerf "
     "Training v0.7)\n";
 
 // What more hosts of a kind bring.
@@ -267,7 +269,7 @@ void AddHosts(const LabRun& run, double gbits, std::span<const ScalingPoint> poi
                   {.title = "samples a second", .text = CountText},
                   {.title = "of linear", .text = PercentText},
                   {.title = "most of a step is"},
-                  {.title = "most beyond linear is"}}};
+                  {.title = "kept from linear most by"}}};
   const ScalingPoint* first = nullptr;  // with the fewest hosts
   for (const ScalingPoint& point : points) {
     if (point.network_gbits != gbits) continue;

@@ -42,7 +42,7 @@ struct DlrmModel::Impl {
     if (!draws || !IsHidden(layer)) return 0.0;
     return layer < bottom_layers ? spec.dropout_bot : spec.dropout_top;
   }
-  // Whether something is done between the layer and the next, be it taking its time.
+  // Whether the samples meet after the layer: to be normalised or dropped, or for its phase to end.
   bool EndsChain(size_t layer) const {
     return norms[layer] || DroppedOf(layer) > 0.0 || !layer_phases.empty();
   }
@@ -229,7 +229,7 @@ DlrmModel::~DlrmModel() = default;
 size_t DlrmModel::activation_bytes() const {
   const Impl& m = *impl_;
   size_t floats = m.interacted.capacity() + m.interacted_delta.capacity() + m.sigmoid.capacity() +
-                  m.probabilities.capacity();
+                  m.probabilities.capacity() + m.chain.gradient_floats();
   for (size_t l = 0; l < m.layers.size(); ++l) {
     floats += m.outputs[l].capacity() + m.deltas[l].capacity();
     if (m.norms[l]) floats += m.norms[l]->kept_floats();

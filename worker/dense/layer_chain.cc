@@ -10,12 +10,18 @@
 namespace rowhouse {
 namespace {
 
-constexpr size_t kMinSamplesOfPart = 32;  // of a part; else a thread takes longer to wake up
+constexpr size_t kMinSamplesOfPart = 32;  // fewer take less time than waking a thread
 
 }  // namespace
 
 LayerChain::LayerChain(DenseParameters* parameters, MatrixProducts* products)
     : parameters_(parameters), products_(products) {}
+
+size_t LayerChain::gradient_floats() const {
+  size_t floats = 0;
+  for (const auto& part : parts_) floats += part->gradients.capacity();
+  return floats;
+}
 
 size_t LayerChain::ForEachPart(size_t samples,
                                const std::function<void(size_t, const PassPart&)>& visit) {

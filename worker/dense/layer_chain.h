@@ -1,9 +1,10 @@
 // LayerChain: consecutive layers forward and backward, the samples divided among the OpenMP
 // threads. A thread takes its samples through all layers, so that threads wait for each other once
-// a pass and not once a product: two threads take 0.91 of the time of a step
-// (Kaggle shape, 2048 samples, medians of 8 interleaved pairs).
+// a pass and not once a product: with two threads a step takes 0.91 of the time that it takes where
+// oneDNN divides each product (Kaggle's shape, 2048 samples, median of 8 interleaved pairs).
 //
 // Threads:   one caller.
+// Memory:    for each part after the first, gradients of the parameters of all layers.
 // Exactness: each part has the products of one thread. Gradients of parameters are summed over a
 //            part's samples, then over the parts in their order, so that they depend on the number
 //            of threads.
@@ -36,6 +37,8 @@ class LayerChain {
   void Backward(std::span<LinearLayer> layers, const float* x, size_t samples,
                 std::span<const std::vector<float>> outputs, std::span<std::vector<float>> deltas,
                 float* dx);
+
+  size_t gradient_floats() const;  // kept for the parts after the first
 
  private:
   struct Part {
