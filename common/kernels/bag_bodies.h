@@ -154,6 +154,19 @@ ROWHOUSE_KERNEL_BODY void ReadColumns(const std::byte* row, size_t column,
   }
 }
 
+// Floats: kBytes of the row from `column` on, which this pass over the bag reads. So each pass
+// waits for its own lines; all of a row's in the first pass are more than a CPU fetches at a time.
+template <uint32_t kBits, size_t kBytes>
+ROWHOUSE_KERNEL_BODY void PrefetchColumns(const BagWork& work, size_t lookup, size_t column) {
+  const std::byte* const row = RowOf(work, lookup);
+  if constexpr (kBits == kFloatBits) {
+    const std::byte* const columns = row + column * sizeof(float);
+    for (size_t i = 0; i < kBytes; i += kLineBytes) __builtin_prefetch(columns + i);
+  } else if (column == 0) {
+    PrefetchBytes(row, work.row_bytes);
+  }
+}
+
 // The columns of kVectors vectors, from `column` on, of bag `bag`: `length` lookups from `first`
 // on.
 template <BagKernel kKernel, bool kAhead, uint32_t kBits, size_t kBytes, size_t kVectors>
@@ -169,8 +182,8 @@ ROWHOUSE_KERNEL_BODY void PoolColumns(const BagWork& work, size_t bag, size_t fi
   }
   for (size_t i = 0; i < length; ++i) {
     const size_t p = first + i;
-    if (kAhead && column == 0 && p < work.prefetch_end) {
-      PrefetchBytes(RowOf(work, p + kRowsAhead), work.row_bytes);
+    if (kAhead && p < work.prefetch_end) {
+      PrefetchColumns<kBits, kBytes * kVectors>(work, p + kRowsAhead, column);
     }
     const std::byte* const row = RowOf(work, p);
     float scale_and_bias[2];
@@ -238,17 +251,20 @@ ROWHOUSE_KERNEL_BODY size_t CommonLength(std::span<const uint32_t> offsets) {
 }
 
 // A length that the compiler knows saves short bags their loops: one lookup, as one-hot features
-// have, and four of narrow rows. In the cache a single row is fastest vector by vector.
+// have, and four of rows of one vector. In the cache a single wide row is fastest vector by vector.
 template <BagKernel kKernel, bool kAhead, size_t kBytes>
 ROWHOUSE_KERNEL_BODY void PoolByShape(const BagWork& work) {
   const size_t length = CommonLength(work.bags.offsets);
-  const bool is_wide = work.dim >= kBytes;  // four vectors
-  if (length == 1 && is_wide && kAhead) {
-    return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 4, 1>(work);
+  const size_t vectors = work.dim * sizeof(float) / kBytes;
+  const bool is_wide = vectors >= 4, is_narrow = vectors < 2;
+  if (length == 1) {
+    if (is_wide && kAhead) return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 4, 1>(work);
+    if (is_wide || is_narrow) return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 1, 1>(work);
+    return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 2, 1>(work);
   }
-  if (length == 1) return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 1, 1>(work);
-  if (length == 4 && !is_wide) return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 1, 4>(work);
   if (is_wide) return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 4, 0>(work);
+  if (!is_narrow) return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 2, 0>(work);
+  if (length == 4) return PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 1, 4>(work);
   PoolAllBags<kKernel, kAhead, kFloatBits, kBytes, 1, 0>(work);
 }
 
