@@ -185,7 +185,9 @@ Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings, si
   const std::string& path = settings.data.file;
   const auto open = [&]() -> Result<std::unique_ptr<SampleStream>> {
     ASSIGN_OR_RETURN(std::shared_ptr<const DataDirectory> data, DataDirectory::Open(path));
-    ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), settings.data));
+    ASSIGN_OR_RETURN(
+        std::vector<size_t> columns,
+        FitColumns(path, data->columns(), settings.data.shape, settings.data.text.schema));
     RETURN_IF_ERROR(CheckMapping(settings, *data));
     return std::unique_ptr<SampleStream>(
         std::make_unique<DirectoryStream>(std::move(data), std::move(columns), times));

@@ -120,20 +120,20 @@ std::vector<double> Flat(const Batch& batch, size_t s) {
   return all;
 }
 
-void ExpectShape(const Batch& batch, uint64_t samples, const DatasetOptions& options) {
+void ExpectShape(const Batch& batch, uint64_t samples, const InputShape& shape) {
   EXPECT_EQ(batch.samples, samples);
-  EXPECT_EQ(batch.dense_features, options.shape.dense_features);
-  EXPECT_EQ(batch.dense.size(), samples * options.shape.dense_features);
+  EXPECT_EQ(batch.dense_features, shape.dense_features);
+  EXPECT_EQ(batch.dense.size(), samples * shape.dense_features);
   EXPECT_EQ(batch.labels.size(), samples);
   for (const float label : batch.labels) EXPECT_TRUE(label >= 0.0f && label <= 1.0f) << label;
-  ASSERT_EQ(batch.features.size(), options.shape.table_rows.size());
+  ASSERT_EQ(batch.features.size(), shape.table_rows.size());
   for (size_t k = 0; k < batch.features.size(); ++k) {
     const Bags& bags = batch.features[k];
     ASSERT_EQ(bags.samples(), samples);
     EXPECT_EQ(bags.offsets.front(), 0u);
     EXPECT_EQ(bags.offsets.back(), bags.ids.size());
     EXPECT_TRUE(std::is_sorted(bags.offsets.begin(), bags.offsets.end()));
-    for (const uint64_t id : bags.ids) EXPECT_LT(id, options.shape.table_rows[k]);
+    for (const uint64_t id : bags.ids) EXPECT_LT(id, shape.table_rows[k]);
   }
 }
 
@@ -143,11 +143,11 @@ TEST_P(DatasetContract, BatchesHaveTheModelsShape) {
   Batch batch;
   for (int twice = 0; twice < 2; ++twice) {  // What was in the batch before must not matter.
     ASSERT_OK(data->ReadTrain(0, 0, kTrain, &batch));
-    ExpectShape(batch, kTrain, options_);
+    ExpectShape(batch, kTrain, options_.shape);
     ASSERT_OK(data->ReadTest(0, data->test_samples(), &batch));
-    ExpectShape(batch, data->test_samples(), options_);
+    ExpectShape(batch, data->test_samples(), options_.shape);
     ASSERT_OK(data->ReadTrain(0, kTrain, 0, &batch));
-    ExpectShape(batch, 0, options_);
+    ExpectShape(batch, 0, options_.shape);
   }
 }
 

@@ -268,18 +268,18 @@ bool AreNamesGiven(const std::vector<std::string>& names) {
 }
 
 Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataColumns& columns,
-                                            const DatasetOptions& options) {
-  std::vector<size_t> numbers(options.shape.table_rows.size());
+                                            const InputShape& shape) {
+  std::vector<size_t> numbers(shape.table_rows.size());
   std::iota(numbers.begin(), numbers.end(), size_t{0});
-  if (!AreNamesGiven(options.shape.table_names)) return numbers;
+  if (!AreNamesGiven(shape.table_names)) return numbers;
   for (size_t table = 0; table < numbers.size(); ++table) {
     const auto found =
-        std::ranges::find(columns.categorical, options.shape.table_names[table], TableNameOf);
+        std::ranges::find(columns.categorical, shape.table_names[table], TableNameOf);
     if (found == columns.categorical.end()) {
       return UsageError(
           "\"{}\" has no categorical column \"{}\" for the table of this name; it has {}. Give the "
           "tables the names of their columns (--config, section tables)",
-          path, options.shape.table_names[table], fmt::join(columns.categorical, ", "));
+          path, shape.table_names[table], fmt::join(columns.categorical, ", "));
     }
     numbers[table] = static_cast<size_t>(found - columns.categorical.begin());
   }
@@ -288,7 +288,8 @@ Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataC
 
 Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& options) {
   ASSIGN_OR_RETURN(SharedDirectory data, DataDirectory::Open(path));
-  ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), options));
+  ASSIGN_OR_RETURN(std::vector<size_t> columns,
+                   FitColumns(path, data->columns(), options.shape, options.text.schema));
   Schema given = options.text.schema;
   ASSIGN_OR_RETURN(given.multi_hot, MultiHotIn(options.own));
   // A damaged dictionary is to be found before hours of training, not when the model is saved.
@@ -325,39 +326,39 @@ Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& opt
 }  // namespace
 
 Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumns& columns,
-                                       const DatasetOptions& options) {
-  if (columns.dense.size() != options.shape.dense_features) {
+                                       const InputShape& shape, const Schema& schema) {
+  if (columns.dense.size() != shape.dense_features) {
     return UsageError(
         "the model takes {} dense features and \"{}\" has {}: set the first width of arch_mlp_bot "
         "to {}",
-        options.shape.dense_features, path, columns.dense.size(), columns.dense.size());
+        shape.dense_features, path, columns.dense.size(), columns.dense.size());
   }
-  const std::vector<std::string> names = DenseInputs(options.text.schema);
-  if (!options.text.schema.dense.empty() && columns.dense != names) {
+  const std::vector<std::string> names = DenseInputs(schema);
+  if (!schema.dense.empty() && columns.dense != names) {
     return UsageError(
         "the model's dense columns are {} and those of \"{}\" are {}: it needs them by these "
         "names, in this order",
         fmt::join(names, ", "), path, fmt::join(columns.dense, ", "));
   }
-  if (columns.categorical.size() != options.shape.table_rows.size()) {
+  if (columns.categorical.size() != shape.table_rows.size()) {
     // Of text that was not read yet nobody knows how many rows a dictionary needs.
     const bool are_known = std::ranges::count(columns.rows, 0u) == 0;
     return UsageError(
         "the model has {} tables and \"{}\" has {} categorical columns: give "
         "arch_embedding_size{}",
-        options.shape.table_rows.size(), path, columns.categorical.size(),
+        shape.table_rows.size(), path, columns.categorical.size(),
         are_known ? fmt::format("={}", fmt::join(columns.rows, "-"))
                   : fmt::format(" {} sizes", columns.categorical.size()));
   }
-  ASSIGN_OR_RETURN(std::vector<size_t> numbers, ColumnsOfTables(path, columns, options));
+  ASSIGN_OR_RETURN(std::vector<size_t> numbers, ColumnsOfTables(path, columns, shape));
   for (size_t table = 0; table < numbers.size(); ++table) {
     const uint64_t rows = columns.rows[numbers[table]];
-    if (rows <= options.shape.table_rows[table] || options.shape.TakesBadIds(table)) continue;
+    if (rows <= shape.table_rows[table] || shape.TakesBadIds(table)) continue;
     return UsageError(
         "\"{}\": column \"{}\" has ids below {}, and {} has {} rows: give it {} rows, or bad_ids: "
         "modulo or padding (--config, section tables)",
-        path, columns.categorical[numbers[table]], rows, options.shape.Describe(table),
-        options.shape.table_rows[table], rows);
+        path, columns.categorical[numbers[table]], rows, shape.Describe(table),
+        shape.table_rows[table], rows);
   }
   return numbers;
 }

@@ -24,11 +24,11 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
 std::string WhyNothingIsHeldOut(const DatasetOptions& options);
 
 // Whether the columns are those of the model: as many dense ones as the model takes, with the names
-// and in the order of options.text.schema, if it has any; as many categorical ones as there are
-// tables, with the tables' names, and ids below their rows. If so, returns for each table the
-// number of its column. Names do not count if the tables have those that they get without a section
-// tables: t0, t1, ... kUsage, naming `path` and what differs.
+// and in the order of `schema`, if it has any; as many categorical ones as there are tables, with
+// the tables' names, and ids below their rows. If so, returns for each table the number of its
+// column. Names do not count if the tables have those that they get without a section tables: t0,
+// t1, ... kUsage, naming `path` and what differs.
 Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumns& columns,
-                                       const DatasetOptions& options);
+                                       const InputShape& shape, const Schema& schema);
 
 }  // namespace rowhouse

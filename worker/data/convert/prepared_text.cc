@@ -238,7 +238,7 @@ Status PrepareText(const std::string& source, const DatasetOptions& options,
     columns.categorical.push_back(column.name);
     columns.rows.push_back(column.rows);
   }
-  RETURN_IF_ERROR(FitColumns(options.file, columns, options).status());
+  RETURN_IF_ERROR(FitColumns(options.file, columns, options.shape, options.text.schema).status());
   conversion.options.hooks = hooks;
   ASSIGN_OR_RETURN(const ConversionSummary made, Convert(*conversion.format, conversion.options));
   if (hooks.done != nullptr) hooks.done(made);
