@@ -134,9 +134,9 @@ class DataFigures {
 
   DatasetOptions Options(const std::string& id_mapping) const {
     DatasetOptions options;
-    options.dense_features = 13;
-    options.table_rows = KaggleTableRows();
-    options.takes_bad_ids.assign(KaggleTableRows().size(), true);
+    options.shape.dense_features = 13;
+    options.shape.table_rows = KaggleTableRows();
+    options.shape.takes_bad_ids.assign(KaggleTableRows().size(), true);
     options.file = file_;
     options.flags["id_mapping"] = id_mapping;
     return options;

@@ -135,8 +135,8 @@ class PredictBench final : public Bench {
 
   static Result<std::vector<Batch>> ReadBatches(size_t count, size_t samples) {
     DatasetOptions options;
-    options.dense_features = KaggleModel().bottom_mlp.front();
-    options.table_rows = KaggleTableRows();
+    options.shape.dense_features = KaggleModel().bottom_mlp.front();
+    options.shape.table_rows = KaggleTableRows();
     options.data_size = count * samples;
     ASSIGN_OR_RETURN(const auto data, Datasets().Make("synthetic", options));
     std::vector<Batch> batches(count);

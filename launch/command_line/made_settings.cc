@@ -156,8 +156,8 @@ Status CountTableRows(bool is_printed, Settings* settings) {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, CountCriteoIds(data));
   settings->SetTableRows(rows);
   // Tables of buckets come after those of the format's own columns.
-  const std::vector<CategoricalColumn>& buckets = data.schema.categorical;
-  for (size_t i = 0; i < buckets.size() && !data.schema.has_columns(); ++i) {
+  const std::vector<CategoricalColumn>& buckets = data.text.schema.categorical;
+  for (size_t i = 0; i < buckets.size() && !data.text.schema.has_columns(); ++i) {
     settings->tables[rows.size() - buckets.size() + i].name = TableNameOf(buckets[i].name);
   }
   settings->are_tables_counted = true;

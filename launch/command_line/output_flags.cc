@@ -67,8 +67,8 @@ std::vector<NamedFile> InputsOf(const CommandLine& command_line, const Settings&
   }
   for (const std::string& argument : command_line.arguments) AddFiles(argument, argument, &all);
   AddFiles("--data", settings.data.file, &all);
-  AddFiles("--test_data", settings.data.test_file, &all);
-  AddFiles("--split_index", settings.data.split_index, &all);
+  AddFiles("--test_data", settings.data.held_out.test_file, &all);
+  AddFiles("--split_index", settings.data.held_out.split_index, &all);
   AddFiles("--plan", settings.sharding.plan, &all);
   return all;
 }

@@ -23,11 +23,8 @@ Status RunBaseline(const CommandLine& command_line, const std::vector<std::strin
         "data baseline: expected FILE ... --test_fraction=F, and --config for text that is not "
         "Criteo's");
   }
-  if (!settings.are_tables_given) {
-    options.table_rows.clear();
-    options.table_names.clear();
-  }
-  const std::string source = TextSourceOf(settings.data_generation, options.schema);
+  if (!settings.are_tables_given) options.shape = {};
+  const std::string source = TextSourceOf(settings.data_generation, options.text.schema);
   ASSIGN_OR_RETURN(const BaselineResult result, MeasureBaseline(source, options));
   const Metrics& metrics = result.metrics;
   Figures figures{.json = {{"model", "logistic regression over hashed tokens"},

@@ -56,11 +56,8 @@ Result<DatasetOptions> OptionsOf(const CommandLine& command_line,
   }
   if (!arguments.empty()) options.file = fmt::format("{}", fmt::join(arguments, ","));
   if (options.file.empty()) return UsageError("data convert: expected FILE ... --out=DIR");
-  if (!settings.are_tables_given) {  // Dictionaries decide how many rows tables have.
-    options.table_rows.clear();
-    options.table_names.clear();
-    options.takes_bad_ids.clear();
-  }
+  // Dictionaries decide how many rows tables have.
+  if (!settings.are_tables_given) options.shape = {};
   const std::string model_dir = settings.output.model_dir;
   if (model_dir.empty()) return options;
   if (!command_line.Value(kConfigFlag).empty()) {
@@ -68,8 +65,8 @@ Result<DatasetOptions> OptionsOf(const CommandLine& command_line,
         "--config and --model_dir are given: a model has a schema and tables of its own; give one "
         "of them");
   }
-  ASSIGN_OR_RETURN(options.preprocessing, PreprocessingOfModel(model_dir));
-  options.schema = options.preprocessing->schema();
+  ASSIGN_OR_RETURN(options.text.preprocessing, PreprocessingOfModel(model_dir));
+  options.text.schema = options.text.preprocessing->schema();
   return options;
 }
 
@@ -204,7 +201,7 @@ Status RunConvert(const CommandLine& command_line, const std::vector<std::string
     return UsageError("data convert: no --out: it names the data directory to make");
   }
   ASSIGN_OR_RETURN(DatasetOptions options, OptionsOf(command_line, arguments, settings));
-  const std::string source = TextSourceOf(settings.data_generation, options.schema);
+  const std::string source = TextSourceOf(settings.data_generation, options.text.schema);
   DeclarationOfDataset(source).adjust(&options);
   ASSIGN_OR_RETURN(TextConversion conversion, MakeTextConversion(source, options, out));
 

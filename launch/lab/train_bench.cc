@@ -42,14 +42,14 @@ class ShapeRuns {
   Status WriteSamples(uint64_t samples) const {
     constexpr uint64_t kBlock = 8192;
     DatasetOptions options;
-    options.dense_features = shape_.model.bottom_mlp.front();
-    options.table_rows = shape_.rows;
+    options.shape.dense_features = shape_.model.bottom_mlp.front();
+    options.shape.table_rows = shape_.rows;
     options.data_size = samples;
     options.flags["zipf_exponent"] = fmt::format("{}", shape_.zipf_exponent);
     options.flags["synthetic_bag_length"] = std::to_string(shape_.ids_a_bag);
     ASSIGN_OR_RETURN(const auto data, Datasets().Make("synthetic", options));
     DataColumns columns{.rows = shape_.rows};
-    for (uint32_t d = 0; d < options.dense_features; ++d)
+    for (uint32_t d = 0; d < options.shape.dense_features; ++d)
       columns.dense.push_back(fmt::format("d{}", d));
     for (size_t t = 0; t < shape_.rows.size(); ++t)
       columns.categorical.push_back(fmt::format("t{}", t));

@@ -209,8 +209,8 @@ Status WaitForAll(const WorkerSetup& setup, Preparing* mine) {
 }
 
 // Collective. Text is prepared by one worker of each host while the others wait. Sets
-// options->prepared and prepared_test on all workers; returns the prepared text on the leader of
-// each host, null on the others. All workers return OK or the same error.
+// options->text.prepared and prepared_test on all workers; returns the prepared text on the leader
+// of each host, null on the others. All workers return OK or the same error.
 Result<std::unique_ptr<PreparedText>> PrepareTextOnHosts(const WorkerSetup& setup,
                                                          const HostLeaders& hosts,
                                                          DatasetOptions* options) {
@@ -226,15 +226,17 @@ Result<std::unique_ptr<PreparedText>> PrepareTextOnHosts(const WorkerSetup& setu
       for (const std::string& note : preparing->Notes()) PrintClean("note: {}\n", note);
     }
     if (status.code() == StatusCode::kUnavailable) {
-      status = MakeStatus(StatusCode::kUnavailable, "{}; nothing was trained{}", status.message(),
-                          options->cache.empty() ? "" : ", and the next run goes on preparing");
+      status =
+          MakeStatus(StatusCode::kUnavailable, "{}; nothing was trained{}", status.message(),
+                     options->text.cache.empty() ? "" : ", and the next run goes on preparing");
     }
     if (made.ok()) text = std::move(made).value();
   }
   RETURN_IF_ERROR(Agree(setup.workers, status, "preparing the data"));
-  ASSIGN_OR_RETURN(options->prepared, hosts.FromLeader(setup.workers, text ? text->directory() : "",
-                                                       "sharing the prepared data"));
-  ASSIGN_OR_RETURN(options->prepared_test,
+  ASSIGN_OR_RETURN(
+      options->text.prepared,
+      hosts.FromLeader(setup.workers, text ? text->directory() : "", "sharing the prepared data"));
+  ASSIGN_OR_RETURN(options->text.prepared_test,
                    hosts.FromLeader(setup.workers, text ? text->test_directory() : "",
                                     "sharing the prepared test data"));
   return text;
@@ -345,7 +347,7 @@ Status CheckMapping(const Settings& settings, const Preprocessing* model, Datase
         model_dir, settings.data.file);
   }
   if (of_data != nullptr && of_data->digest() == model->digest()) return OkStatus();
-  if (of_data != nullptr && settings.data.grow_dictionaries) {
+  if (of_data != nullptr && settings.data.text.grow_dictionaries) {
     ASSIGN_OR_RETURN(const bool has_grown, Extends(*of_data, *model));
     if (has_grown) return OkStatus();
   }
@@ -367,7 +369,7 @@ Result<RunData> OpenRunData(const WorkerSetup& setup, const RunStart& start) {
   ASSIGN_OR_RETURN(const HostLeaders hosts, HostLeaders::Find(workers, setup.options.host));
   DatasetOptions options = settings.data;
   source.adjust(&options);
-  ASSIGN_OR_RETURN(options.preprocessing, SharePreprocessing(setup, hosts, start.data));
+  ASSIGN_OR_RETURN(options.text.preprocessing, SharePreprocessing(setup, hosts, start.data));
   RunData run;
   if (source.reads_text) {
     ASSIGN_OR_RETURN(run.text, PrepareTextOnHosts(setup, hosts, &options));
@@ -382,16 +384,18 @@ Result<RunData> OpenRunData(const WorkerSetup& setup, const RunStart& start) {
     return UsageError(
         "early_stop_patience={} and plateau_patience={} count validations, and no sample is held "
         "out for them by split_index={}",
-        training.early_stop_patience, training.plateau_patience, settings.data.split_index);
+        training.early_stop_patience, training.plateau_patience,
+        settings.data.held_out.split_index);
   }
   if (run.data->valid_samples() > 0 && training.test_freq == 0) {
     return UsageError(
         "split_index={} holds out {} samples for validation, and nothing says when the model is "
         "validated on them; give --test_freq=STEPS",
-        settings.data.split_index, run.data->valid_samples());
+        settings.data.held_out.split_index, run.data->valid_samples());
   }
   if (!start.job.is_load) return run;
-  RETURN_IF_ERROR(Agree(workers, CheckMapping(settings, options.preprocessing.get(), *run.data),
+  RETURN_IF_ERROR(Agree(workers,
+                        CheckMapping(settings, options.text.preprocessing.get(), *run.data),
                         "comparing the preprocessing"));
   return run;
 }

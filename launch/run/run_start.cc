@@ -70,8 +70,8 @@ Status CheckCanBeKept(std::string_view flag, const std::string& path) {
 Status CheckOutputs(const Settings& settings) {
   if (!settings.output.model_dir.empty()) {
     RETURN_IF_ERROR(CheckCanBeKept("data", settings.data.file));
-    RETURN_IF_ERROR(CheckCanBeKept("test_data", settings.data.test_file));
-    RETURN_IF_ERROR(CheckCanBeKept("split_index", settings.data.split_index));
+    RETURN_IF_ERROR(CheckCanBeKept("test_data", settings.data.held_out.test_file));
+    RETURN_IF_ERROR(CheckCanBeKept("split_index", settings.data.held_out.split_index));
     RETURN_IF_ERROR(CheckOutputDirectory(settings.output.model_dir, "model_dir"));
     const std::string checkpoints = settings.output.model_dir + "/checkpoints";
     if (settings.makes_checkpoints() && std::filesystem::exists(checkpoints)) {

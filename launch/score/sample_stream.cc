@@ -141,7 +141,7 @@ class TextStream final : public SampleStream {
 // Ids of tokens mean something only with the preprocessing by which they were made. `of_data`: null
 // if the data were not made from text.
 Status CheckMapping(const Settings& settings, const Preprocessing* of_data) {
-  const Preprocessing* const of_model = settings.data.preprocessing.get();
+  const Preprocessing* const of_model = settings.data.text.preprocessing.get();
   const std::string& model_dir = settings.output.model_dir;
   if (of_model == nullptr) {
     if (of_data == nullptr || IsWithoutMemory(of_data->schema())) return OkStatus();
@@ -172,7 +172,7 @@ Status CheckMapping(const Settings& settings, Dataset& data) {
 
 Status CheckMapping(const Settings& settings, const DataDirectory& data) {
   const std::string& digest = data.preprocessing_digest();
-  const std::shared_ptr<const Preprocessing>& of_model = settings.data.preprocessing;
+  const std::shared_ptr<const Preprocessing>& of_model = settings.data.text.preprocessing;
   if (of_model != nullptr && of_model->digest() == digest) return OkStatus();
   std::shared_ptr<const Preprocessing> of_data;
   if (!digest.empty()) {
@@ -185,7 +185,9 @@ Result<std::unique_ptr<SampleStream>> OpenDirectory(const Settings& settings, si
   const std::string& path = settings.data.file;
   const auto open = [&]() -> Result<std::unique_ptr<SampleStream>> {
     ASSIGN_OR_RETURN(std::shared_ptr<const DataDirectory> data, DataDirectory::Open(path));
-    ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), settings.data));
+    ASSIGN_OR_RETURN(
+        std::vector<size_t> columns,
+        FitColumns(path, data->columns(), settings.data.shape, settings.data.text.schema));
     RETURN_IF_ERROR(CheckMapping(settings, *data));
     return std::unique_ptr<SampleStream>(
         std::make_unique<DirectoryStream>(std::move(data), std::move(columns), times));
@@ -201,12 +203,12 @@ Result<std::unique_ptr<SampleStream>> OpenText(const Settings& settings, size_t 
   options.own.erase("data_sub_sample_rate");  // Every sample gets a score.
   ASSIGN_OR_RETURN(std::unique_ptr<TextFormat> format,
                    MakeTextFormat(settings.data_source(), options, files, /*needs_label=*/false));
-  RETURN_IF_ERROR(CheckSameColumns(format->schema(), options.preprocessing->schema())
+  RETURN_IF_ERROR(CheckSameColumns(format->schema(), options.text.preprocessing->schema())
                       .Annotate(settings.data.file));
   ASSIGN_OR_RETURN(TextChunks chunks,
                    TextChunks::Open(files, format->records(), kChunkBytes * times));
   return std::unique_ptr<SampleStream>(std::make_unique<TextStream>(
-      std::move(chunks), std::move(format), settings.data.preprocessing));
+      std::move(chunks), std::move(format), settings.data.text.preprocessing));
 }
 
 Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings, size_t times) {
@@ -234,12 +236,9 @@ Result<std::unique_ptr<SampleStream>> OpenTestPart(const Settings& settings, siz
 
 Result<std::unique_ptr<SampleStream>> OpenFile(const Settings& settings, size_t times) {
   if (DataDirectory::IsAt(settings.data.file)) return OpenDirectory(settings, times);
-  if (settings.data.preprocessing != nullptr) return OpenText(settings, times);
+  if (settings.data.text.preprocessing != nullptr) return OpenText(settings, times);
   DatasetOptions all = settings.data;
-  all.test_fraction = all.valid_fraction = 0.0;
-  all.test_split = "tail";
-  all.test_file.clear();
-  all.split_index.clear();
+  all.held_out = {};
   all.randomize = "none";
   all.own.erase("data_sub_sample_rate");
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, Datasets().Make(settings.data_source(), all));

@@ -33,7 +33,7 @@ enum class SamplesOf {
   kTestPart,  // the test samples of the data of a run with these settings
 };
 
-// Text is mapped by settings.data.preprocessing, the model's; without one, by the source's own
+// Text is mapped by settings.data.text.preprocessing, the model's; without one, by the source's own
 // settings. kUsage for data that cannot be read, that do not fit the model, or that have no samples
 // to test. `times`: pieces are so many times as large as is best for rows in memory.
 Result<std::unique_ptr<SampleStream>> OpenSampleStream(const Settings& settings, SamplesOf what,

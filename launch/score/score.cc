@@ -96,7 +96,7 @@ Status FindPreprocessing(Settings* settings) {
   const std::string& directory = settings->output.model_dir;
   ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(directory));
   RETURN_IF_ERROR(CheckSettingsToScore(*settings, directory, manifest));
-  ASSIGN_OR_RETURN(settings->data.preprocessing, OpenPreprocessing(directory, manifest));
+  ASSIGN_OR_RETURN(settings->data.text.preprocessing, OpenPreprocessing(directory, manifest));
   return OkStatus();
 }
 
@@ -107,7 +107,7 @@ Result<Job> MakeJob(const CommandLine& command_line, const Settings& settings) {
   HandleStopSignals();
   Job job;
   job.options.stop = &StopRequested();
-  job.options.max_bad_lines = settings.data.max_bad_lines;
+  job.options.max_bad_lines = settings.data.text.max_bad_lines;
   const std::string threads = command_line.Value("threads");
   job.options.threads = threads.empty() ? UsableCores() : settings.training.threads;
   ASSIGN_OR_RETURN(const ModelRowsOptions rows, ReadRowsOptions(command_line));
@@ -171,7 +171,7 @@ Result<std::optional<size_t>> FindGroupColumn(const CommandLine& command_line,
                                               const Settings& settings) {
   const std::string name = command_line.Value(kGroupByFlag);
   if (name.empty()) return std::optional<size_t>();
-  const std::vector<std::string>& names = settings.data.table_names;
+  const std::vector<std::string>& names = settings.data.shape.table_names;
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
     return UsageError("--group_by={}: the model has no such column {}", name,
@@ -193,12 +193,13 @@ void AddGroups(const Batch& batch, size_t column, std::span<const float> scores,
 // Of the dense columns, which data without a schema do not name, then of the categorical ones.
 std::vector<std::string> ColumnNames(const Settings& settings) {
   std::vector<std::string> names;
-  if (settings.data.preprocessing != nullptr) {
-    names = DenseInputs(settings.data.preprocessing->schema());
+  if (settings.data.text.preprocessing != nullptr) {
+    names = DenseInputs(settings.data.text.preprocessing->schema());
   }
   const size_t dense = settings.model.bottom_mlp.front();
   for (size_t i = names.size(); i < dense; ++i) names.push_back(fmt::format("dense {}", i));
-  names.insert(names.end(), settings.data.table_names.begin(), settings.data.table_names.end());
+  names.insert(names.end(), settings.data.shape.table_names.begin(),
+               settings.data.shape.table_names.end());
   return names;
 }
 

@@ -82,7 +82,7 @@ Words WordsOf(const LogicalTable& table, ConfigPart part) {
 
 ConfigParts PartsOf(const Settings& settings, ConfigPart part) {
   ConfigParts parts = {.settings = SettingsIn(settings, part),
-                       .schema = DescribeSchema(settings.data.schema),
+                       .schema = DescribeSchema(settings.data.text.schema),
                        .tables = {}};
   for (const LogicalTable& table : settings.tables) {
     parts.tables.emplace_back(table.name, WordsOf(table, part));
@@ -187,7 +187,7 @@ std::string ModelSettingsDigest(const Settings& settings) {
 std::string DataSettingsDigest(const Settings& settings) {
   // Text and the binary form of the same text have the same content.
   const bool reads_file = DeclarationOfDataset(settings.data_source()).reads_file;
-  std::string text = settings.data.test_file.empty() ? "" : "test_data is given\n";
+  std::string text = settings.data.held_out.test_file.empty() ? "" : "test_data is given\n";
   for (const SettingField& field : SettingFields()) {
     if (field.section != Section::kData || !field.is_of_run) continue;
     if (field.get(settings) == field.default_text()) continue;

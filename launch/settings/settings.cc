@@ -42,23 +42,20 @@ void Settings::SetTableRows(const std::vector<uint64_t>& rows) {
 }
 
 void Settings::Complete() {
-  const bool has_data = !data.file.empty() || !data.schema.format.empty();
+  const bool has_data = !data.file.empty() || !data.text.schema.format.empty();
   if (data_generation.empty()) data_generation = has_data ? kOfFile : "random";
   CompressTables(this);
   ForgetUselessOptimizerOptions(this);
   // DLRM caps tables at the range its ids are brought into.
   const int64_t range = ReadInteger(FlagText(data, "max_ind_range")).value();
   const bool is_capped = data_generation == kOfFile && range > 0;
-  data.table_rows.clear();
-  data.table_names.clear();
-  data.takes_bad_ids.clear();
+  data.shape = {.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front()};
   for (LogicalTable& table : tables) {
     if (is_capped) table.rows = std::min(table.rows, static_cast<uint64_t>(range));
-    data.table_rows.push_back(table.rows);
-    data.table_names.push_back(table.name);
-    data.takes_bad_ids.push_back(table.bad_ids != "error");
+    data.shape.table_rows.push_back(table.rows);
+    data.shape.table_names.push_back(table.name);
+    data.shape.takes_bad_ids.push_back(table.bad_ids != "error");
   }
-  data.dense_features = model.bottom_mlp.empty() ? 0 : model.bottom_mlp.front();
   FitSchemaToTables(this);
   AssignDraws(this);
   SetRateFactors(this);
@@ -103,7 +100,7 @@ std::string Settings::data_source() const {
   if (data_generation != kOfFile) return data_generation;
   std::error_code ignored;
   if (std::filesystem::exists(data.file + "/data.json", ignored)) return "converted";
-  return data.schema.format.empty() ? "criteo" : data.schema.format;
+  return data.text.schema.format.empty() ? "criteo" : data.text.schema.format;
 }
 
 uint64_t Settings::test_mini_batch_size() const {
@@ -122,8 +119,8 @@ std::string Settings::report_path() const {
 }
 
 bool Settings::keeps_best() const {
-  return (data.valid_fraction > 0.0 || !data.split_index.empty()) && !output.model_dir.empty() &&
-         storage.has_files();
+  return (data.held_out.valid_fraction > 0.0 || !data.held_out.split_index.empty()) &&
+         !output.model_dir.empty() && storage.has_files();
 }
 
 std::string Settings::run_label() const {

@@ -39,8 +39,9 @@ Status CheckData(const Settings& s, bool reads_data) {
 }
 
 Status CheckValidation(const Settings& s, bool reads_data) {
-  const std::string& index = s.data.split_index;
-  if (s.data.valid_fraction == 0.0 && index.empty()) {
+  const std::string& index = s.data.held_out.split_index;
+  const double fraction = s.data.held_out.valid_fraction;
+  if (fraction == 0.0 && index.empty()) {
     const bool stops = s.training.early_stop_patience > 0;
     if (!stops && s.training.plateau_patience == 0) return OkStatus();
     return UsageError(
@@ -57,11 +58,11 @@ Status CheckValidation(const Settings& s, bool reads_data) {
         "give --data=FILE, or leave {0} out",
         held_out, s.data_generation);
   }
-  if (s.training.test_freq > 0 || !reads_data || s.data.valid_fraction == 0.0) return OkStatus();
+  if (s.training.test_freq > 0 || !reads_data || fraction == 0.0) return OkStatus();
   return UsageError(
       "valid_fraction={} holds out samples, and nothing says when the model is validated on them; "
       "give --test_freq=STEPS",
-      s.data.valid_fraction);
+      fraction);
 }
 
 Status CheckBatchNorm(const Settings& s) {
@@ -202,8 +203,8 @@ Status CheckNames(const Schema& schema, const std::vector<LogicalTable>& tables)
 }
 
 Status CheckDenseWidth(const Settings& s) {
-  const size_t columns = s.data.schema.dense.size();
-  const size_t width = DenseInputs(s.data.schema).size();
+  const size_t columns = s.data.text.schema.dense.size();
+  const size_t width = DenseInputs(s.data.text.schema).size();
   if (s.model.bottom_mlp.empty() || s.model.bottom_mlp.front() == width) return OkStatus();
   return UsageError(
       "arch_mlp_bot begins with {}, but the schema has {} dense column{}: let it begin with {}{}",
@@ -212,7 +213,7 @@ Status CheckDenseWidth(const Settings& s) {
 }
 
 Status CheckTokenWeights(const Settings& s) {
-  for (const CategoricalColumn& column : s.data.schema.categorical) {
+  for (const CategoricalColumn& column : s.data.text.schema.categorical) {
     if (column.weight_separator.empty()) continue;
     // CheckNames has found it.
     const auto table = std::ranges::find(s.tables, TableNameOf(column.name), &LogicalTable::name);
@@ -251,7 +252,7 @@ Status CheckTogether(const Settings& settings, bool reads_data) {
 }
 
 void FitSchemaToTables(Settings* settings) {
-  Schema& schema = settings->data.schema;
+  Schema& schema = settings->data.text.schema;
   if (!CheckNames(schema, settings->tables).ok()) return;
   std::vector<CategoricalColumn> columns;
   for (const LogicalTable& table : settings->tables) {
@@ -267,16 +268,16 @@ void FitSchemaToTables(Settings* settings) {
 }
 
 Status CheckSchemaFits(const Settings& settings) {
-  const bool names_columns = NamesColumns(settings.data.schema);
+  const bool names_columns = NamesColumns(settings.data.text.schema);
   // Without sizes, the data say which tables there are; generated data have no columns.
-  const bool has_tables_of_derived = settings.data.schema.has_derived() &&
+  const bool has_tables_of_derived = settings.data.text.schema.has_derived() &&
                                      settings.are_tables_given &&
                                      !DeclarationOfDataset(settings.data_source()).is_generated;
   if (!names_columns && !has_tables_of_derived) return OkStatus();
-  RETURN_IF_ERROR(CheckNames(settings.data.schema, settings.tables));
+  RETURN_IF_ERROR(CheckNames(settings.data.text.schema, settings.tables));
   if (names_columns) RETURN_IF_ERROR(CheckDenseWidth(settings));
   RETURN_IF_ERROR(CheckTokenWeights(settings));
-  return CheckSchema(settings.data.schema);
+  return CheckSchema(settings.data.text.schema);
 }
 
 }  // namespace rowhouse

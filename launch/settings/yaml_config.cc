@@ -50,7 +50,7 @@ class YamlReader {
       if (node.IsDefined()) RETURN_IF_ERROR(ReadSection(section, node));
     }
     if (root["schema"].IsDefined()) {
-      RETURN_IF_ERROR(ReadSchema(root["schema"], &settings_.data.schema));
+      RETURN_IF_ERROR(ReadSchema(root["schema"], &settings_.data.text.schema));
     }
     if (root["tables"].IsDefined()) RETURN_IF_ERROR(ReadTables(root["tables"], root["model"]));
     return OkStatus();
@@ -504,9 +504,9 @@ std::string WriteYamlText(const Settings& settings) {
       EmitTable(table, settings.training.optimizer_options, out);
     out << YAML::EndSeq << YAML::EndMap;
   }
-  if (!settings.data.schema.format.empty()) {
+  if (!settings.data.text.schema.format.empty()) {
     out << YAML::Key << "schema" << YAML::Value;
-    EmitSchema(settings.data.schema, out);
+    EmitSchema(settings.data.text.schema, out);
   }
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";

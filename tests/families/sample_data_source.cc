@@ -22,14 +22,14 @@ class Pulse final : public Dataset {
   uint64_t test_samples() const override { return 0; }
 
   Status ReadTrain(uint64_t, uint64_t first, uint64_t count, Batch* batch) override {
-    batch->Clear(options_.dense_features, options_.table_rows.size());
+    batch->Clear(options_.shape.dense_features, options_.shape.table_rows.size());
     for (uint64_t s = first; s < first + count; ++s) {
       const bool is_pulse = s % period_ == 0;
-      for (uint32_t d = 0; d < options_.dense_features; ++d) {
+      for (uint32_t d = 0; d < options_.shape.dense_features; ++d) {
         batch->dense.push_back(static_cast<float>((s + d) % 3));
       }
       for (size_t k = 0; k < batch->features.size(); ++k) {
-        batch->features[k].ids.push_back(s % options_.table_rows[k]);
+        batch->features[k].ids.push_back(s % options_.shape.table_rows[k]);
         batch->features[k].EndBag();
       }
       batch->labels.push_back(is_pulse ? 1.0f : 0.0f);
@@ -39,7 +39,7 @@ class Pulse final : public Dataset {
     return OkStatus();
   }
   Status ReadTest(uint64_t, uint64_t, Batch* batch) override {
-    batch->Clear(options_.dense_features, options_.table_rows.size());
+    batch->Clear(options_.shape.dense_features, options_.shape.table_rows.size());
     return OkStatus();
   }
 

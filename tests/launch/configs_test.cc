@@ -35,7 +35,8 @@ Settings Load(const std::string& file) {
   const Status status = ReadYamlConfig(file, &settings);
   EXPECT_TRUE(status.ok()) << status.message();
   // No reader opens its file here; the data need not be there.
-  const bool reads = settings.data_generation == "dataset" || !settings.data.schema.format.empty();
+  const bool reads =
+      settings.data_generation == "dataset" || !settings.data.text.schema.format.empty();
   if (reads) settings.data.file = "train.txt";
   settings.Complete();
   return settings;

@@ -72,13 +72,11 @@ TEST_F(DataBaseline, TestsOnTheSplitOfARun) {
   for (const char* split : {"tail", "random", "dlrm"}) {
     const auto json = FiguresOf({dir_ / "text", "--test_fraction=0.3",
                                  fmt::format("--test_split={}", split), "--numpy_rand_seed=5"});
-    DatasetOptions options = {.dense_features = 13,
-                              .table_rows = std::vector<uint64_t>(26, 50),
-                              .takes_bad_ids = {},
-                              .seed = 5,
-                              .file = dir_ / "text",
-                              .test_split = split,
-                              .test_fraction = 0.3};
+    DatasetOptions options = {
+        .shape = {.dense_features = 13, .table_rows = std::vector<uint64_t>(26, 50)},
+        .seed = 5,
+        .file = dir_ / "text",
+        .held_out = {.test_split = split, .test_fraction = 0.3}};
     const auto data = Datasets().Make("criteo", options);
     ASSERT_OK(data);
     Batch batch;

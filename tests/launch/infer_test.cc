@@ -256,7 +256,7 @@ TEST_F(Infer, TheConfigIsReadBackAndFits) {
   Settings settings;
   ASSERT_OK(ReadYamlText(config, "my.yaml", &settings));
   settings.Complete();
-  EXPECT_EQ(settings.data.schema, [&] {
+  EXPECT_EQ(settings.data.text.schema, [&] {
     Schema schema = found.schema;
     return schema;
   }());

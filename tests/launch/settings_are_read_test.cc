@@ -83,6 +83,8 @@ const std::vector<Owner> kOwners = {
     {"table_defaults", {"table", "spec"}},
     {"compression", {"compression", "c"}},
     {"data", {"data", "options"}},
+    {"data.held_out", {"held_out"}},
+    {"data.text", {"text"}},
     {"training", {"training"}, "launch/settings/settings.cc"},
     {"storage", {"storage", "node", "options"}, "ps/shard/node_options.h"},
     {"cluster", {"cluster"}},

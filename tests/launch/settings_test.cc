@@ -15,8 +15,8 @@ TEST(Settings, DlrmsDefaultsAreAModelThatTrains) {
   const Settings settings = Defaults();
   ASSERT_OK(settings.Validate());
   EXPECT_EQ(settings.model.feature_widths, (std::vector<uint32_t>{2, 2, 2}));
-  EXPECT_EQ(settings.data.dense_features, 4u);
-  EXPECT_EQ(settings.data.table_rows, (std::vector<uint64_t>{4, 3, 2}));
+  EXPECT_EQ(settings.data.shape.dense_features, 4u);
+  EXPECT_EQ(settings.data.shape.table_rows, (std::vector<uint64_t>{4, 3, 2}));
   EXPECT_EQ(settings.tables[2].name, "t2");
   EXPECT_EQ(settings.data_source(), "random");
   EXPECT_EQ(settings.test_mini_batch_size(), 1u);
@@ -85,7 +85,7 @@ TEST(Settings, MaxIndRangeCapsTablesOfADataset) {
   settings.data.flags["max_ind_range"] = "3";
   settings.Complete();
   EXPECT_EQ(settings.data_generation, "dataset");
-  EXPECT_EQ(settings.data.table_rows, (std::vector<uint64_t>{3, 3, 2}));
+  EXPECT_EQ(settings.data.shape.table_rows, (std::vector<uint64_t>{3, 3, 2}));
 }
 
 TEST(Settings, FlagsOfAnotherDataSourceHaveNoEffectAndItsOwnOptionsAreRefused) {
@@ -145,7 +145,7 @@ TEST(Settings, ContradictionsAreRefusedInWords) {
   EXPECT_THAT(Refusal(With("split_index", "parts")), HasSubstr("leave split_index out"));
   settings = Settings();
   settings.data.file = "x.tsv";
-  settings.data.valid_fraction = 0.1;
+  settings.data.held_out.valid_fraction = 0.1;
   settings.Complete();
   EXPECT_THAT(Refusal(settings), HasSubstr("give --test_freq=STEPS"));
   settings.training.test_freq = 10;

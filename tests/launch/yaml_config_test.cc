@@ -324,7 +324,7 @@ TEST(YamlConfig, EveryConfigOfTheTreeIsLegal) {
     Settings settings;
     ASSERT_OK(ReadYamlConfig(entry.path().string(), &settings));
     const bool reads_file =
-        settings.data_generation == "dataset" || !settings.data.schema.format.empty();
+        settings.data_generation == "dataset" || !settings.data.text.schema.format.empty();
     if (reads_file) settings.data.file = "given/by/flag.tsv";
     settings.Complete();
     EXPECT_OK(settings.Validate()) << entry.path();

@@ -62,7 +62,7 @@ TEST(YamlSchema, SaysWhatEachColumnIs) {
           {{.name = "user", .ids = "dictionary", .min_count = 2, .rare_row = true},
            {.name = "genres", .missing_row = true, .separator = "|", .weight_separator = ":"}},
       .ignored = {"timestamp", "a, \"b\""}};
-  EXPECT_EQ(settings.data.schema, expected);
+  EXPECT_EQ(settings.data.text.schema, expected);
 }
 
 TEST(YamlSchema, IsWrittenAsItWasRead) {
@@ -71,19 +71,19 @@ TEST(YamlSchema, IsWrittenAsItWasRead) {
     const Settings settings = ReadYamlSchema(
         std::string("schema: {format: delimited, header: false, columns: [y, x, \"yes\"], ") +
         label + ", dense: [x], ignored: [\"yes\"]}");
-    EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.schema, settings.data.schema);
+    EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.text.schema, settings.data.text.schema);
   }
   const Settings settings = ReadYamlSchema(std::string(kSchema) + kTables);
-  EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.schema, settings.data.schema);
+  EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.text.schema, settings.data.text.schema);
   EXPECT_EQ(WriteYamlText(ReadYamlSchema("{}")).find("schema"), std::string::npos);
 }
 
 TEST(YamlSchema, ColumnsGoInTheOrderOfTablesAndKnowTheirRows) {
   const Settings settings = ReadYamlSchema(std::string(kSchema) + kTables);
-  ASSERT_EQ(settings.data.schema.categorical.size(), 2u);
-  EXPECT_EQ(settings.data.schema.categorical[0].name, "genres");
-  EXPECT_EQ(settings.data.schema.categorical[0].rows, 20u);
-  EXPECT_EQ(settings.data.schema.categorical[1].rows, 900u);
+  ASSERT_EQ(settings.data.text.schema.categorical.size(), 2u);
+  EXPECT_EQ(settings.data.text.schema.categorical[0].name, "genres");
+  EXPECT_EQ(settings.data.text.schema.categorical[0].rows, 20u);
+  EXPECT_EQ(settings.data.text.schema.categorical[1].rows, 900u);
 }
 
 TEST(YamlSchema, ATableHasTheNameOfItsColumnAsFarAsItCan) {
@@ -95,7 +95,7 @@ TEST(YamlSchema, ATableHasTheNameOfItsColumnAsFarAsItCan) {
       "model: {arch_mlp_bot: [1, 2]}\n"
       "data: {data_generation: random}\n");
   EXPECT_OK(settings.Validate(false));
-  EXPECT_EQ(settings.data.schema.categorical[0].rows, 7u);
+  EXPECT_EQ(settings.data.text.schema.categorical[0].rows, 7u);
   EXPECT_THAT(Misfit("schema: {format: delimited, label: y, categorical: [a b, a_b]}\n"
                      "tables: {list: [{name: a_b, rows: 7}]}\n"),
               HasSubstr("several categorical columns are looked up in table a_b"));
@@ -218,12 +218,12 @@ constexpr char kDerived[] =
 TEST(YamlSchema, BucketsAndCrossesAreCategoricalColumns) {
   const Settings settings = ReadYamlSchema(kDerived);
   EXPECT_OK(settings.Validate(false));
-  const std::vector<CategoricalColumn>& columns = settings.data.schema.categorical;
+  const std::vector<CategoricalColumn>& columns = settings.data.text.schema.categorical;
   EXPECT_EQ(columns[1], (CategoricalColumn{
                             .name = "age", .rows = 5, .missing_row = true, .edges = "1,2.5,10"}));
   EXPECT_EQ(columns[2].of, "price");
   EXPECT_EQ(columns[3].cross, (std::vector<std::string>{"user", "age"}));
-  EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.schema, settings.data.schema);
+  EXPECT_EQ(ReadYamlSchema(WriteYamlText(settings)).data.text.schema, settings.data.text.schema);
   std::string other = kDerived;
   EXPECT_NE(ReadYamlSchema(other.replace(other.find("2.5"), 3, "2.6")).config_digest(),
             settings.config_digest());
@@ -275,7 +275,7 @@ TEST(YamlSchema, AFormatsOwnColumnsNeedNoNames) {
   const Settings settings =
       ReadYamlSchema(schema + "tables: {list: [{name: C1, rows: 4}, {name: I1, rows: 98}]}\n");
   EXPECT_OK(settings.Validate(false));
-  EXPECT_EQ(settings.data.schema.categorical[0].rows, 98u);
+  EXPECT_EQ(settings.data.text.schema.categorical[0].rows, 98u);
   EXPECT_THAT(Misfit(schema + "tables: {list: [{name: C1, rows: 4}]}\n"),
               HasSubstr("column \"I1\" has no table of its name"));
   EXPECT_EQ(Misfit(schema), "") << "the data say how many rows tables have";

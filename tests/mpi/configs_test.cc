@@ -43,10 +43,10 @@ TEST_P(Configs, Trains) {
                          fmt::format("--mini-batch-size={}", kBatch),
                          fmt::format("--num-batches={}", kSteps), "--cache_mb=16", "--nepochs=1",
                          "--print-freq=1"}};
-  if (settings.data_generation == "dataset" || !settings.data.schema.format.empty()) {
+  if (settings.data_generation == "dataset" || !settings.data.text.schema.format.empty()) {
     run.flags.insert(run.flags.end(), {"--data-generation=synthetic", "--data_size=96"});
   }
-  if (!settings.data.split_index.empty()) {  // Of data that are read.
+  if (!settings.data.held_out.split_index.empty()) {  // Of data that are read.
     run.flags.insert(run.flags.end(),
                      {"--split_index=", "--early_stop_patience=0", "--plateau_patience=0"});
   }

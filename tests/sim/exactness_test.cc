@@ -23,7 +23,7 @@ std::vector<LogicalTable> LogicalTables(const std::string& optimizer,
                                         const std::string& initialiser) {
   std::vector<LogicalTable> tables;
   uint64_t draw = 0;
-  for (uint64_t rows : DataOptions().table_rows) {
+  for (uint64_t rows : DataOptions().shape.table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;
@@ -304,7 +304,7 @@ TEST(Exactness, CacheSharesOfThePlanChangeNoBit) {
     SimOptions options = TierOptions(seed, /*workers=*/2);
     options.cache_bytes = 4000;
     options.cache_move_steps = seed % 3;
-    options.cache_shares.assign(DataOptions().table_rows.size(), 0.01);
+    options.cache_shares.assign(DataOptions().shape.table_rows.size(), 0.01);
     options.cache_shares[seed % options.cache_shares.size()] = 0.9;
     if (seed % 2 == 0) options.cache_shares.back() = std::nullopt;
     const SimOutcome outcome = TrainExactly(options, "adagrad", "counter");

@@ -88,7 +88,7 @@ inline SimTask TaskOf(const KindVariant& variant,
   std::vector<LogicalTable> tables(2);
   for (size_t t = 0; t < tables.size(); ++t) {
     tables[t].name = t == 0 ? "a" : "b";
-    tables[t].rows = task.data.table_rows[t];
+    tables[t].rows = task.data.shape.table_rows[t];
     tables[t].dim = 8;
     tables[t].kind = variant.kind;
     tables[t].kind_options = variant.options;

@@ -27,7 +27,7 @@ struct Case {
 // Table 1 is f32, table 2 frozen; an odd dim, so that records have a gap.
 std::vector<LogicalTable> PrecisionTables(const Case& c) {
   std::vector<LogicalTable> tables;
-  for (const uint64_t rows : PrecisionDataOptions().table_rows) {
+  for (const uint64_t rows : PrecisionDataOptions().shape.table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;

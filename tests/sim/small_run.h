@@ -15,7 +15,7 @@ inline SimTask SmallTask() {
   SimTask task;
   task.data = SimData(5, {300, 40, 3, 1000}, 727, kSmallRunSteps, 6);
   std::vector<LogicalTable> tables;
-  for (const uint64_t rows : task.data.table_rows) {
+  for (const uint64_t rows : task.data.shape.table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;

@@ -129,7 +129,7 @@ TEST_P(Strategies, TrainFewerRowsThanShards) {
     table.dim = kStrategiesDim;
     table.rows = table.name == "a" ? 5 : 3;
   });
-  task.data.table_rows = {5, 3};
+  task.data.shape.table_rows = {5, 3};
   ExpectSame(TrainSharded({.seed = 5, .shards = 11, .workers = 2}, task),
              TrainOnSim({.workers = 2}, task));
 }

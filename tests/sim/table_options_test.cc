@@ -28,7 +28,7 @@ struct Options {
 
 EmbeddingTables TableOptionsTables(const Options& options) {
   std::vector<LogicalTable> tables;
-  for (const uint64_t rows : TableOptionsDataOptions().table_rows) {
+  for (const uint64_t rows : TableOptionsDataOptions().shape.table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;

@@ -21,7 +21,7 @@ struct WorkerRowsCase {
 
 EmbeddingTables WorkerRowsTables(const WorkerRowsCase& c, const std::string& remainder) {
   std::vector<LogicalTable> tables;
-  for (const uint64_t rows : WorkerRowsDataOptions().table_rows) {
+  for (const uint64_t rows : WorkerRowsDataOptions().shape.table_rows) {
     LogicalTable table;
     table.name = "t" + std::to_string(tables.size());
     table.rows = rows;

@@ -21,8 +21,8 @@ struct SimTask {
 inline DatasetOptions SimData(uint32_t dense, std::vector<uint64_t> rows, uint64_t seed,
                               uint64_t steps, int ids, uint64_t samples = 24) {
   DatasetOptions data;
-  data.dense_features = dense;
-  data.table_rows = std::move(rows);
+  data.shape.dense_features = dense;
+  data.shape.table_rows = std::move(rows);
   data.seed = seed;
   data.mini_batch_size = samples;
   data.num_batches = steps;

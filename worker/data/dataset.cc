@@ -13,7 +13,7 @@ std::map<std::string, DatasetDeclaration>& Declarations() {
 
 }  // namespace
 
-std::string DatasetOptions::Describe(size_t table) const {
+std::string InputShape::Describe(size_t table) const {
   if (table >= table_names.size()) return fmt::format("table {}", table);
   return fmt::format("table {} \"{}\"", table, table_names[table]);
 }

@@ -26,10 +26,8 @@ namespace rowhouse {
 
 class Preprocessing;
 
-// What sources share. An option that only one of them reads is declared in its file
-// (common/declared_option.h), and found in `own` or `flags`.
-struct DatasetOptions {
-  // The model's shape, which the data must fit.
+// The model's shape, which the data must fit.
+struct InputShape {
   uint32_t dense_features = 0;
   std::vector<uint64_t> table_rows;      // rows of each table, in feature order
   std::vector<std::string> table_names;  // of each table; empty: messages number the tables
@@ -37,37 +35,51 @@ struct DatasetOptions {
   // Empty: no table's.
   std::vector<bool> takes_bad_ids;
 
+  // `table 2 "C3"`, for messages.
+  std::string Describe(size_t table) const;
+  bool TakesBadIds(size_t table) const {
+    return table < takes_bad_ids.size() && takes_bad_ids[table];
+  }
+};
+
+// Of data that are read: samples that are not trained on (worker/data/blocks/sample_order.h).
+struct HeldOut {
+  std::string test_file;            // test samples come from these files, none from `file`
+  std::string test_split = "tail";  // tail | random | dlrm
+  std::string split_index;          // in place of test_split
+  double test_fraction = 0.0;       // the part that tests, [0, 1)
+  double valid_fraction = 0.0;      // of what that leaves: its last part validates, [0, 1)
+};
+
+// Of text: how it becomes data directories (worker/data/convert/prepared_text.h).
+struct TextOptions {
+  uint64_t max_bad_lines = 0;  // left out; one more is an error
+  Schema schema;  // format "": the source has one of its own; else data directories must have it
+  // Of a model that is gone on from or scores; null: it is made from the data.
+  std::shared_ptr<const Preprocessing> preprocessing;
+  bool grow_dictionaries = false;  // `preprocessing` takes new tokens (ConversionOptions)
+  std::string cache;               // where what is prepared is kept; "": nowhere
+  std::string prepared;  // the data directory that PrepareText made of `file`; "": none yet
+  // The data directory that PrepareText made of test_file, or test_file itself if it is one.
+  std::string prepared_test;
+};
+
+// What sources share. An option that only one of them reads is declared in its file
+// (common/declared_option.h), and found in `own` or `flags`.
+struct DatasetOptions {
+  InputShape shape;
   uint64_t seed = 123;           // numpy seed of DLRM's generator; seed of the synthetic source
   uint64_t mini_batch_size = 1;  // global; DLRM's generator draws batch by batch
   // What is read: paths and globs, joined by commas; or a data directory; "-": standard input.
   std::string file;
-  std::string test_file;            // test samples come from these files, none from `file`
-  std::string test_split = "tail";  // tail | random | dlrm; see worker/data/blocks/sample_order.h
-  std::string split_index;          // in place of test_split: worker/data/blocks/sample_order.h
-  uint64_t max_bad_lines = 0;       // of text: left out; one more is an error
-  Schema schema;                    // of text; format "": the source has one of its own
-  // Of a model that is gone on from or scores; null: it is made from the data.
-  std::shared_ptr<const Preprocessing> preprocessing;
-  bool grow_dictionaries = false;  // `preprocessing` takes new tokens (ConversionOptions)
-  std::string prepared;  // the data directory that PrepareText made of `file`; "": none yet
-  // The data directory that PrepareText made of test_file, or test_file itself if it is one.
-  std::string prepared_test;
-  // Where prepared text is kept (worker/data/convert/prepared_text.h); "": nowhere.
-  std::string cache;
-  double test_fraction = 0.0;       // of data that are read: the part held out, [0, 1)
-  double valid_fraction = 0.0;      // of what that leaves: its last part validates, [0, 1)
+  HeldOut held_out;
+  TextOptions text;
   std::string randomize = "total";  // of data that are read: order of train samples
   uint64_t data_size = 1;           // of generated data: train samples
   uint64_t num_batches = 0;         // DLRM's: > 0 overrides data_size
 
   OptionValues own;    // of DatasetDeclaration::options
   OptionValues flags;  // of DatasetDeclaration::flags, of any sources
-
-  // `table 2 "C3"`, for messages.
-  std::string Describe(size_t table) const;
-  bool TakesBadIds(size_t table) const {
-    return table < takes_bad_ids.size() && takes_bad_ids[table];
-  }
 };
 
 // A file that a source wants kept with a model, such as a dictionary of its ids.
@@ -136,7 +148,7 @@ struct DatasetDeclaration {
   std::vector<DeclaredOption> options = {}, flags = {};
   bool reads_file = false;  // the setting `data` names what it reads
   // It reads text. Before it is made, PrepareText (worker/data/convert/prepared_text.h) makes a
-  // data directory, once a host, and names it in DatasetOptions::prepared.
+  // data directory, once a host, and names it in TextOptions::prepared.
   bool reads_text = false;
   // Completes options that the files decide: PrepareText and the source get what it makes of them.
   // Calling it twice changes nothing more.

@@ -17,8 +17,8 @@ class Data final : public MeasuredKernel {
     samples_ = SizeOf(sizes[0]);
     const size_t ids = SizeOf(sizes[1]), tables = std::min<size_t>(ids, 26);
     DatasetOptions options;
-    options.dense_features = 13;
-    options.table_rows.assign(tables, 100'000);
+    options.shape.dense_features = 13;
+    options.shape.table_rows.assign(tables, 100'000);
     options.mini_batch_size = samples_;
     options.data_size = samples_ * 1000;
     const std::string bag = std::to_string(ids / tables);

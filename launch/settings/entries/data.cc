@@ -45,45 +45,45 @@ void AddSource(SettingList& list) {
             .aliases = {"raw_data_file"},
             .is_basic = true});
   AddFlag(list, "data_set", kOfRun);
-  list.Add(Real(MEMBER(data.test_fraction), "a number from 0 to below 1", IsBelowOne),
+  list.Add(Real(MEMBER(data.held_out.test_fraction), "a number from 0 to below 1", IsBelowOne),
            {.help = "With data that are read: the share of samples held out for testing, as "
                     "test_split says",
             .unit = "fraction",
             .digest = kOfRun,
             .is_basic = true});
-  list.Add(Choice(MEMBER(data.test_split), {"tail", "random", "dlrm"}),
+  list.Add(Choice(MEMBER(data.held_out.test_split), {"tail", "random", "dlrm"}),
            {.help = "Which samples test_fraction holds out. tail: the last ones; random: drawn by "
                     "numpy_rand_seed; dlrm: half of the last day, as DLRM does (test_fraction has "
                     "no effect)",
             .digest = kOfRun});
-  list.Add(Real(MEMBER(data.valid_fraction), "a number from 0 to below 1", IsBelowOne),
+  list.Add(Real(MEMBER(data.held_out.valid_fraction), "a number from 0 to below 1", IsBelowOne),
            {.help = "With data that are read: the share of the samples left to train on, the last "
                     "of them in the order of the data, on which the model is validated every "
                     "test_freq steps instead of tested; the best model is kept as a checkpoint",
             .unit = "fraction",
             .digest = kOfRun});
-  list.Add(Text(MEMBER(data.test_file), "paths and globs, joined by commas"),
+  list.Add(Text(MEMBER(data.held_out.test_file), "paths and globs, joined by commas"),
            {.name = "test_data",
             .help = "Samples to test on, in place of a part of --data",
             .is_basic = true});
-  list.Add(Text(MEMBER(data.split_index), "a file"),
+  list.Add(Text(MEMBER(data.held_out.split_index), "a file"),
            {.help = "A text file that says of each sample of --data which part it is of, in place "
                     "of test_fraction and valid_fraction: a line is train, valid, test or none, "
                     "of one sample, or of so many as stand behind it (train 1000)",
             .digest = kOfRun});
-  list.Add(Text(MEMBER(data.cache), "a directory"),
+  list.Add(Text(MEMBER(data.text.cache), "a directory"),
            {.name = "data_cache",
             .help = "With text: directory, on each host, where the binary form that runs make of "
                     "it is kept for later runs of the same files. Default: a temporary directory "
                     "under TMPDIR, which goes with the run",
             .verbs = kTrain});
   list.Add(
-      Whole(MEMBER(data.max_bad_lines), 0),
+      Whole(MEMBER(data.text.max_bad_lines), 0),
       {.help = "With text: lines that cannot be read and are left out, at most", .is_basic = true});
 }
 
 void AddIdsAndOrder(SettingList& list) {
-  list.Add(Switch(MEMBER(data.grow_dictionaries)),
+  list.Add(Switch(MEMBER(data.text.grow_dictionaries)),
            {.help = "With --load and text, or data convert --model_dir: tokens that the model's "
                     "dictionaries lack, and that occur min_count times in these data, get the next "
                     "rows that their tables have free. Otherwise they stay rare",

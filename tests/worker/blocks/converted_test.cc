@@ -16,8 +16,8 @@ class ConvertedTest : public testing::Test {
   void SetUp() override {
     WriteSampleData(path_, columns_, 100, 16);
     options_.file = path_;
-    options_.dense_features = 2;
-    options_.table_rows = {1000, 9};
+    options_.shape.dense_features = 2;
+    options_.shape.table_rows = {1000, 9};
     options_.randomize = "none";
   }
   Result<std::unique_ptr<Dataset>> Make() { return Datasets().Make("converted", options_); }
@@ -34,7 +34,7 @@ class ConvertedTest : public testing::Test {
 };
 
 TEST_F(ConvertedTest, GivesTrainAndTestSamples) {
-  options_.test_fraction = 0.2;
+  options_.held_out.test_fraction = 0.2;
   const auto data = Make().value();
   ASSERT_EQ(data->train_samples(), 80u);
   ASSERT_EQ(data->test_samples(), 20u);
@@ -48,14 +48,14 @@ TEST_F(ConvertedTest, GivesTrainAndTestSamples) {
 
 TEST_F(ConvertedTest, TestSamplesMayComeFromOtherData) {
   WriteSampleData(dir_ / "tests", columns_, 7, 3);
-  options_.test_file = dir_ / "tests";
+  options_.held_out.test_file = dir_ / "tests";
   const auto data = Make().value();
   EXPECT_EQ(data->train_samples(), 100u);
   ASSERT_EQ(data->test_samples(), 7u);
   Batch batch;
   ASSERT_OK(data->ReadTest(1, 6, &batch));
   ExpectSame(batch, SampleBatch(columns_, 1, 6));
-  options_.test_fraction = 0.1;
+  options_.held_out.test_fraction = 0.1;
   EXPECT_THAT(Error(), testing::HasSubstr("give one of them"));
 }
 
@@ -95,37 +95,37 @@ TEST_F(ConvertedTest, ADamagedBlockIsAnErrorWhenItsSamplesAreAskedFor) {
 }
 
 TEST_F(ConvertedTest, ColumnsComeInTheOrderOfTheTablesNames) {
-  options_.table_names = {"c1", "c0"};
-  options_.table_rows = {9, 1000};
+  options_.shape.table_names = {"c1", "c0"};
+  options_.shape.table_rows = {9, 1000};
   Batch batch, expected = SampleBatch(columns_, 0, 10);
   ASSERT_OK(Make().value()->ReadTrain(0, 0, 10, &batch));
   std::swap(expected.features[0], expected.features[1]);
   ExpectSame(batch, expected);
-  options_.table_names = {"c0", "user"};
+  options_.shape.table_names = {"c0", "user"};
   EXPECT_THAT(Error(), testing::HasSubstr("has no categorical column \"user\""));
-  options_.table_names = {"t0", "t1"};
-  options_.table_rows = {1000, 9};
+  options_.shape.table_names = {"t0", "t1"};
+  options_.shape.table_rows = {1000, 9};
   EXPECT_OK(Make());
 }
 
 TEST_F(ConvertedTest, DataThatDoNotFitTheModelAreRefusedInWords) {
-  options_.dense_features = 3;
+  options_.shape.dense_features = 3;
   EXPECT_THAT(Error(), testing::HasSubstr("set the first width of arch_mlp_bot to 2"));
-  options_.dense_features = 2;
-  options_.table_rows = {1000, 9, 9};
+  options_.shape.dense_features = 2;
+  options_.shape.table_rows = {1000, 9, 9};
   EXPECT_THAT(Error(), testing::HasSubstr("give arch_embedding_size=1000-9"));
-  options_.table_rows = {999, 9};
+  options_.shape.table_rows = {999, 9};
   EXPECT_THAT(Error(), testing::HasSubstr("column \"c0\" has ids below 1000, and table 0 has 999"));
-  options_.takes_bad_ids = {true, false};
+  options_.shape.takes_bad_ids = {true, false};
   EXPECT_OK(Make());
   options_.file = dir_.path();
   EXPECT_THAT(Error(), testing::HasSubstr("is no data directory"));
 }
 
 TEST_F(ConvertedTest, DenseColumnsAreThoseOfTheSchemaByNameAndOrder) {
-  options_.schema.dense = {{.name = "d0"}, {.name = "d1"}};
+  options_.text.schema.dense = {{.name = "d0"}, {.name = "d1"}};
   EXPECT_OK(Make());
-  std::swap(options_.schema.dense[0], options_.schema.dense[1]);
+  std::swap(options_.text.schema.dense[0], options_.text.schema.dense[1]);
   EXPECT_THAT(Error(), testing::HasSubstr("the model's dense columns are d1, d0 and those of \"" +
                                           path_ + "\" are d0, d1"));
 }

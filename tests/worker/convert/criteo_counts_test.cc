@@ -45,7 +45,7 @@ TEST_F(CriteoCountsTest, WhatIsMissingOrWrongIsNamed) {
   EXPECT_THAT(CountCriteoIds(options).status().message(), HasSubstr("is empty"));
   Write("day", Line("0", "a") + Line("2", "b"));
   EXPECT_THAT(CountCriteoIds(options).status().message(), HasSubstr("day:2:1: the label is \"2\""));
-  options.max_bad_lines = 1;
+  options.text.max_bad_lines = 1;
   EXPECT_EQ(CountCriteoIds(options).value()[0], 1u);
 }
 

@@ -25,7 +25,7 @@ class DerivedColumnsTest : public testing::Test {
  protected:
   DerivedColumnsTest() {
     data_.file = dir_ / "a.csv";
-    Schema& schema = data_.schema;
+    Schema& schema = data_.text.schema;
     schema.format = "delimited";
     schema.label = {.column = "y"};
     schema.dense = {{.name = "age"}};
@@ -40,7 +40,7 @@ class DerivedColumnsTest : public testing::Test {
 
   std::shared_ptr<const Preprocessing> ConvertTo(const std::string& out, uint32_t threads = 1,
                                                  uint64_t memory_bytes = 1 << 20) {
-    auto conversion = MakeTextConversion(data_.schema.format, data_, dir_ / out);
+    auto conversion = MakeTextConversion(data_.text.schema.format, data_, dir_ / out);
     EXPECT_OK(conversion);
     if (!conversion.ok()) return nullptr;
     ConversionOptions& options = conversion.value().options;
@@ -63,7 +63,7 @@ class DerivedColumnsTest : public testing::Test {
     return all;
   }
   std::string Refusal() {
-    const Status status = MakeTextConversion(data_.schema.format, data_, dir_ / "no").status();
+    const Status status = MakeTextConversion(data_.text.schema.format, data_, dir_ / "no").status();
     EXPECT_EQ(status.code(), StatusCode::kUsage);
     return status.message();
   }
@@ -119,9 +119,9 @@ TEST_F(DerivedColumnsTest, TomorrowsNumbersFallIntoTheBucketsOfYesterday) {
   Write("y,age,price,city\n1,1,5,a\n0,2,6,a\n1,3,7,b\n0,4,8,b\n");
   const auto old = ConvertTo("1");
   Write("y,age,price,city\n1,100,-50,a\n0,3,1e9,new\n");
-  data_.preprocessing = old;
+  data_.text.preprocessing = old;
   for (const bool grows : {false, true}) {
-    data_.grow_dictionaries = grows;
+    data_.text.grow_dictionaries = grows;
     const auto now = ConvertTo(grows ? "3" : "2");
     EXPECT_EQ(now->schema().categorical[1], old->schema().categorical[1]);
     EXPECT_THAT(SamplesOf(grows ? "3" : "2").features[1].ids, ElementsAre(1, 4));
@@ -130,11 +130,11 @@ TEST_F(DerivedColumnsTest, TomorrowsNumbersFallIntoTheBucketsOfYesterday) {
 }
 
 TEST_F(DerivedColumnsTest, PairsAreCountedInADictionaryOrHashed) {
-  CategoricalColumn& price = data_.schema.categorical[1];
+  CategoricalColumn& price = data_.text.schema.categorical[1];
   price.edges = "6";
-  data_.schema.categorical.push_back(
+  data_.text.schema.categorical.push_back(
       {.name = "pairs", .ids = "dictionary", .cross = {"city", "price"}});
-  data_.schema.categorical.push_back(
+  data_.text.schema.categorical.push_back(
       {.name = "hashed", .rows = 90, .missing_row = true, .cross = {"age", "city"}});
   Write("y,age,price,city\n1,1,5,a|b\n0,1,6,a\n1,1,4,b\n0,,,b\n1,2,7,a\n");
   const auto preprocessing = ConvertTo("out", 3);
@@ -153,11 +153,11 @@ TEST_F(DerivedColumnsTest, PairsAreCountedInADictionaryOrHashed) {
 }
 
 TEST_F(DerivedColumnsTest, CriteosIntegersAreBucketsBesideItsOwnColumns) {
-  data_.schema = Schema();
-  data_.schema.format = "criteo";
-  data_.schema.categorical = {{.name = "I2", .missing_row = true, .edges = "floor_log_squared"},
-                              Quantiles("tenth", 4)};
-  data_.schema.categorical[1].of = "I10";
+  data_.text.schema = Schema();
+  data_.text.schema.format = "criteo";
+  data_.text.schema.categorical = {
+      {.name = "I2", .missing_row = true, .edges = "floor_log_squared"}, Quantiles("tenth", 4)};
+  data_.text.schema.categorical[1].of = "I10";
   data_.flags["id_mapping"] = "dictionary";
   std::string text;
   for (const char* number : {"3", "", "-1", "100"}) {
@@ -178,35 +178,35 @@ TEST_F(DerivedColumnsTest, CriteosIntegersAreBucketsBesideItsOwnColumns) {
   EXPECT_THAT(samples.features[27].ids, ElementsAre(2, 0, 1, 3));
 
   // Tables may be in another order; those without a column of buckets are Criteo's.
-  data_.table_names = {"tenth"};
-  data_.table_rows = {5};
+  data_.shape.table_names = {"tenth"};
+  data_.shape.table_rows = {5};
   for (int i = 0; i < 26; ++i) {
-    data_.table_names.push_back(fmt::format("t{}", i));
-    data_.table_rows.push_back(2);
+    data_.shape.table_names.push_back(fmt::format("t{}", i));
+    data_.shape.table_rows.push_back(2);
   }
-  data_.table_names.push_back("I2");
-  data_.table_rows.push_back(506);
+  data_.shape.table_names.push_back("I2");
+  data_.shape.table_rows.push_back(506);
   const auto format = MakeTextFormat("criteo", data_, {data_.file}).value();
   EXPECT_EQ(format->schema().categorical[0].name, "tenth");
   EXPECT_EQ(format->schema().categorical[1].name, "t0");
   EXPECT_EQ(format->schema().categorical[27].rows, 506u);
 
-  data_.schema.categorical[0].of = "I14";
+  data_.text.schema.categorical[0].of = "I14";
   EXPECT_THAT(Refusal(), HasSubstr("buckets of \"I14\", but criteo data have no such "
                                    "column of numbers"));
-  data_.schema.categorical[0] = {.name = "x", .cross = {"t3", "I99"}};
+  data_.text.schema.categorical[0] = {.name = "x", .cross = {"t3", "I99"}};
   EXPECT_THAT(Refusal(), HasSubstr("cross names column \"I99\", which is not in categorical"));
   EXPECT_THAT(CountCriteoIds(data_).status().message(), HasSubstr("\"I99\""));
-  data_.schema.categorical[0].cross[1] = "tenth";
+  data_.text.schema.categorical[0].cross[1] = "tenth";
   EXPECT_THAT(CountCriteoIds(data_).status().message(),
               HasSubstr("rows of cross \"x\" are not counted, as the data decide the edges of "
                         "\"tenth\""));
 }
 
 TEST_F(DerivedColumnsTest, RowsOfCriteosCrossesAreCounted) {
-  data_.schema = Schema();
-  data_.schema.format = "criteo";
-  data_.schema.categorical = {
+  data_.text.schema = Schema();
+  data_.text.schema.format = "criteo";
+  data_.text.schema.categorical = {
       {.name = "far", .edges = "10", .of = "I2"},
       {.name = "pairs", .ids = "dictionary", .missing_row = true, .cross = {"C1", "C2"}},
       {.name = "near", .ids = "hash", .cross = {"C1", "far"}}};
@@ -230,11 +230,11 @@ TEST_F(DerivedColumnsTest, MistakesAreToldWithFileLineAndColumn) {
   auto conversion = MakeTextConversion("delimited", data_, dir_ / "out").value();
   EXPECT_THAT(Convert(*conversion.format, conversion.options).status().message(),
               HasSubstr("a.csv:3:5: price is \"cheap\", expected a number, or nothing"));
-  data_.schema.categorical[1].of = "prise";
+  data_.text.schema.categorical[1].of = "prise";
   EXPECT_THAT(Refusal(), HasSubstr("a.csv:1: there is no column \"prise\""));
 
-  data_.schema.categorical[1] = {.name = "x", .rows = 9, .cross = {"city", "city2"}};
-  data_.schema.categorical.push_back({.name = "city2", .rows = 9, .separator = "|"});
+  data_.text.schema.categorical[1] = {.name = "x", .rows = 9, .cross = {"city", "city2"}};
+  data_.text.schema.categorical.push_back({.name = "city2", .rows = 9, .separator = "|"});
   std::string many = "t0";
   for (int i = 1; i < 40; ++i) many += fmt::format("|t{}", i);
   Write("y,age,city,city2\n1,1,a,b\n1,2," + many + "," + many + "\n");
@@ -260,18 +260,18 @@ TEST_F(DerivedColumnsTest, DamagedEdgesAreFound) {
 }
 
 TEST_F(DerivedColumnsTest, OtherEdgesAreOtherData) {
-  Schema mapped = data_.schema;
+  Schema mapped = data_.text.schema;
   mapped.categorical[1].edge_values = {1, 2};
   mapped.categorical[1].rows = 9;
-  EXPECT_OK(CheckMappedAs(mapped, data_.schema));
-  Schema buckets = data_.schema;
+  EXPECT_OK(CheckMappedAs(mapped, data_.text.schema));
+  Schema buckets = data_.text.schema;
   buckets.dense.clear();
   buckets.categorical.erase(buckets.categorical.begin());
   EXPECT_OK(CheckMappedAs(mapped, buckets));
   buckets.categorical[0].edges = "quantiles(9)";
   EXPECT_EQ(CheckMappedAs(mapped, buckets).message(),
             "\"price\" has edges \"quantiles(8)\" in the data and \"quantiles(9)\" in the config");
-  Schema plain = data_.schema;
+  Schema plain = data_.text.schema;
   plain.categorical[1] = {.name = "price", .missing_row = true};
   EXPECT_THAT(CheckMappedAs(mapped, plain).message(), HasSubstr("has edges"));
 }

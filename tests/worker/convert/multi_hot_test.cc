@@ -115,7 +115,7 @@ class MultiHotText : public testing::Test {
 
   MultiHotText() {
     data_.file = dir_ / "day";
-    data_.table_rows.assign(kColumns, 1000);
+    data_.shape.table_rows.assign(kColumns, 1000);
     data_.flags["id_mapping"] = "dictionary";
     std::ofstream text(data_.file);
     for (int line = 0; line < 40; ++line) {
@@ -159,7 +159,7 @@ TEST_F(MultiHotText, BagsAreTheRowsOfTheTablesOfTheOneHotIds) {
   ASSERT_OK(ConvertTo("bags"));
   Batch plain = SamplesOf("plain");
   const Batch bags = SamplesOf("bags");
-  const MultiHotTables tables(SchemaOfSizes(data_.table_rows, sizes_, "pareto"));
+  const MultiHotTables tables(SchemaOfSizes(data_.shape.table_rows, sizes_, "pareto"));
   for (size_t k = 0; k < kColumns; ++k) {
     tables.Expand(k, &plain.features[k]);
     EXPECT_EQ(bags.features[k].ids, plain.features[k].ids);
@@ -178,7 +178,7 @@ TEST_F(MultiHotText, ASavedPreprocessingExpandsTheSameAndRefusesOtherSizes) {
   EXPECT_THAT(json, HasSubstr("\"format_version\": 3"));
   EXPECT_THAT(json, HasSubstr("\"seed\": 0"));
 
-  data_.preprocessing = preprocessing;
+  data_.text.preprocessing = preprocessing;
   data_.own.clear();
   ASSERT_OK(ConvertTo("again"));
   const std::string samples = ReadFile(dir_ / "bags/samples.bin").value();
@@ -193,7 +193,7 @@ TEST_F(MultiHotText, ADataDirectoryOfOtherBagsIsRefused) {
   ASSERT_OK(ConvertTo("plain"));
   Expand();
   ASSERT_OK(ConvertTo("bags"));
-  data_.dense_features = 13;
+  data_.shape.dense_features = 13;
   const auto open = [&](const std::string& name) {
     data_.file = dir_ / name;
     return Datasets().Make("converted", data_).status();
@@ -209,14 +209,14 @@ TEST_F(MultiHotText, ADataDirectoryOfOtherBagsIsRefused) {
 
 TEST_F(MultiHotText, ADictionaryBeyondItsTableIsRefused) {
   Expand();
-  data_.table_rows.assign(kColumns, 10);
-  data_.takes_bad_ids.assign(kColumns, true);
+  data_.shape.table_rows.assign(kColumns, 10);
+  data_.shape.takes_bad_ids.assign(kColumns, true);
   EXPECT_THAT(ConvertTo("bags").message(), HasSubstr("rows and its table has 10: multi_hot_sizes"));
 }
 
 TEST_F(MultiHotText, OtherFormatsHaveNoUseForIt) {
   Expand();
-  data_.schema = {.format = "delimited", .dense = {{.name = "a"}}};
+  data_.text.schema = {.format = "delimited", .dense = {{.name = "a"}}};
   EXPECT_THAT(MakeTextConversion("delimited", data_, dir_ / "no").status().message(),
               HasSubstr("no use for multi_hot_sizes"));
 }

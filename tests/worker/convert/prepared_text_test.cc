@@ -21,13 +21,13 @@ class PreparedTextTest : public testing::Test {
     fs::create_directory(dir_ / "tmp");
     Write("day1.csv", "a,5");
     options_.file = dir_ / "day1.csv";
-    options_.table_names = {"user"};
-    options_.table_rows = {10};
-    options_.dense_features = 1;
-    options_.schema.format = "delimited";
-    options_.schema.label.column = "label";
-    options_.schema.dense = {{.name = "x", .transform = "standardise"}};
-    options_.schema.categorical = {
+    options_.shape.table_names = {"user"};
+    options_.shape.table_rows = {10};
+    options_.shape.dense_features = 1;
+    options_.text.schema.format = "delimited";
+    options_.text.schema.label.column = "label";
+    options_.text.schema.dense = {{.name = "x", .transform = "standardise"}};
+    options_.text.schema.categorical = {
         {.name = "user", .ids = "dictionary", .rows = 10, .rare_row = true}};
   }
   ~PreparedTextTest() override { unsetenv("TMPDIR"); }
@@ -73,20 +73,20 @@ TEST_F(PreparedTextTest, WhatAKilledProcessLeftIsRemovedAndNothingThatIsInUse) {
 
 TEST_F(PreparedTextTest, TestFilesAreMappedAsTheOthersAre) {
   Write("test.csv", "new,3");
-  options_.test_file = dir_ / "test.csv";
+  options_.held_out.test_file = dir_ / "test.csv";
   const auto text = PreparedText::Make("delimited", options_).value();
   const auto train = DataDirectory::Open(text->directory()).value();
   const auto test = DataDirectory::Open(text->test_directory()).value();
   EXPECT_EQ(test->samples(), 3u);
   EXPECT_EQ(test->preprocessing_digest(), train->preprocessing_digest());
   // A data directory is taken as it is.
-  options_.test_file = text->test_directory();
+  options_.held_out.test_file = text->test_directory();
   EXPECT_EQ(PreparedText::Make("delimited", options_).value()->test_directory(),
-            options_.test_file);
+            options_.held_out.test_file);
 }
 
 TEST_F(PreparedTextTest, ACacheIsUsedAgainForTheSameFilesAndNoOthers) {
-  options_.cache = dir_ / "cache";
+  options_.text.cache = dir_ / "cache";
   const auto made_at = [&] {
     const auto text = PreparedText::Make("delimited", options_).value();
     text->DropSamples();  // of no effect here
@@ -98,9 +98,9 @@ TEST_F(PreparedTextTest, ACacheIsUsedAgainForTheSameFilesAndNoOthers) {
   EXPECT_EQ(fs::last_write_time(directory + "/samples.bin"), written);
   EXPECT_EQ(FilesIn("tmp"), 0u);
 
-  options_.schema.categorical[0].min_count = 2;
+  options_.text.schema.categorical[0].min_count = 2;
   EXPECT_NE(made_at(), directory);
-  options_.schema.categorical[0].min_count = 1;
+  options_.text.schema.categorical[0].min_count = 1;
   Write("day1.csv", "another,7");
   EXPECT_NE(made_at(), directory);
 
@@ -113,7 +113,7 @@ TEST_F(PreparedTextTest, ACacheIsUsedAgainForTheSameFilesAndNoOthers) {
 }
 
 TEST_F(PreparedTextTest, ARunThatPreparesTheSameTextIsWaitedFor) {
-  options_.cache = dir_ / "cache";
+  options_.text.cache = dir_ / "cache";
   const std::string place =
       fs::path(PreparedText::Make("delimited", options_).value()->directory()).parent_path();
   const int lock = open((place + ".lock").c_str(), O_RDWR);
@@ -131,7 +131,7 @@ TEST_F(PreparedTextTest, ADirectoryThatCannotBeMadeIsNamed) {
   EXPECT_EQ(temporary.code(), StatusCode::kUsage);
   EXPECT_THAT(temporary.message(),
               testing::AllOf(testing::HasSubstr("/nonexistent"), testing::HasSubstr("data_cache")));
-  options_.cache = "/proc/cache";
+  options_.text.cache = "/proc/cache";
   EXPECT_THAT(PreparedText::Make("delimited", options_).status().message(),
               testing::HasSubstr("--data_cache: "));
 }

@@ -134,28 +134,28 @@ void CheckSource(const std::string& source, DatasetOptions options,
 
 TEST(SourcesRoundTrip, Criteo) {
   DatasetOptions options;
-  options.table_rows.assign(26, 30);
+  options.shape.table_rows.assign(26, 30);
   CheckSource("criteo", options, CriteoText);
   options.flags["id_mapping"] = "dictionary";
-  options.table_rows.assign(26, 50);
+  options.shape.table_rows.assign(26, 50);
   CheckSource("criteo", options, CriteoText);
 }
 
 TEST(SourcesRoundTrip, Delimited) {
   DatasetOptions options;
-  options.schema = DelimitedSchema();
+  options.text.schema = DelimitedSchema();
   CheckSource("delimited", options, DelimitedText);
 }
 
 TEST(SourcesRoundTrip, Libsvm) {
   DatasetOptions options;
-  options.table_rows = {25};
+  options.shape.table_rows = {25};
   CheckSource("libsvm", options, LibsvmText);
 }
 
 TEST(SourcesRoundTrip, MovieLens) {
   DatasetOptions options;
-  options.table_rows = {20, 20};
+  options.shape.table_rows = {20, 20};
   CheckSource("movielens", options, RatingsText);
 }
 

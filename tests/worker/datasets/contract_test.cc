@@ -19,25 +19,27 @@ constexpr uint64_t kTrain = 45, kTest = 15;
 class DatasetContract : public testing::TestWithParam<std::string> {
  protected:
   DatasetContract() {
-    options_.dense_features = 13;
-    for (uint64_t table = 0; table < 26; ++table) options_.table_rows.push_back(1 + table * 40);
+    options_.shape.dense_features = 13;
+    for (uint64_t table = 0; table < 26; ++table)
+      options_.shape.table_rows.push_back(1 + table * 40);
     options_.mini_batch_size = 8;
     options_.data_size = kTrain;
     options_.flags["synthetic_test_samples"] = fmt::format("{}", kTest);
     options_.flags["num_indices_per_lookup"] = "4";
-    options_.test_fraction = 0.25;
+    options_.held_out.test_fraction = 0.25;
     if (GetParam() == "converted") {
       options_.file = dir_ / "data";
-      WriteSampleData(options_.file, SampleColumns(13, options_.table_rows), kTrain + kTest, 16);
+      WriteSampleData(options_.file, SampleColumns(13, options_.shape.table_rows), kTrain + kTest,
+                      16);
     } else if (GetParam() == "delimited") {
       WriteDelimitedFile();
     } else if (GetParam() == "libsvm") {
-      options_.dense_features = 1;
-      options_.table_rows = {500};
+      options_.shape.dense_features = 1;
+      options_.shape.table_rows = {500};
       WriteLines([](uint32_t line) { return fmt::format("{} {}:0.5 7:1", line % 2, line * 7); });
     } else if (GetParam() == "movielens") {
-      options_.dense_features = 1;
-      options_.table_rows = {40, 50};
+      options_.shape.dense_features = 1;
+      options_.shape.table_rows = {40, 50};
       WriteLines([](uint32_t line) {
         return fmt::format("{}\t{}\t{}\t{}", line % 30, line * 7, line % 6, line * 1000);
       });
@@ -54,7 +56,7 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     for (uint32_t line = 0; line < kTrain + kTest; ++line) file << line_of(line) << "\n";
   }
   void WriteDelimitedFile() {
-    Schema& schema = options_.schema;
+    Schema& schema = options_.text.schema;
     schema.format = "delimited";
     schema.has_header = false;
     schema.label = {.column = "label", .compare = ">", .value = "500"};
@@ -66,7 +68,7 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     for (int i = 0; i < 26; ++i) {
       schema.columns.push_back(fmt::format("t{}", i));
       schema.categorical.push_back({.name = schema.columns.back(),
-                                    .rows = options_.table_rows[static_cast<size_t>(i)],
+                                    .rows = options_.shape.table_rows[static_cast<size_t>(i)],
                                     .separator = " "});
     }
     WriteLines([](uint32_t line) {
@@ -92,7 +94,7 @@ class DatasetContract : public testing::TestWithParam<std::string> {
       std::array<uint32_t, 40> fields = {record % 2};
       for (uint32_t i = 1; i < 14; ++i) fields[i] = (record * 7919 + i) % 9999;
       for (uint32_t i = 14; i < 40; ++i) {
-        fields[i] = (record * 7919 + i) % static_cast<uint32_t>(options_.table_rows[i - 14]);
+        fields[i] = (record * 7919 + i) % static_cast<uint32_t>(options_.shape.table_rows[i - 14]);
       }
       file.write(reinterpret_cast<const char*>(fields.data()), sizeof(fields));
     }
@@ -118,20 +120,20 @@ std::vector<double> Flat(const Batch& batch, size_t s) {
   return all;
 }
 
-void ExpectShape(const Batch& batch, uint64_t samples, const DatasetOptions& options) {
+void ExpectShape(const Batch& batch, uint64_t samples, const InputShape& shape) {
   EXPECT_EQ(batch.samples, samples);
-  EXPECT_EQ(batch.dense_features, options.dense_features);
-  EXPECT_EQ(batch.dense.size(), samples * options.dense_features);
+  EXPECT_EQ(batch.dense_features, shape.dense_features);
+  EXPECT_EQ(batch.dense.size(), samples * shape.dense_features);
   EXPECT_EQ(batch.labels.size(), samples);
   for (const float label : batch.labels) EXPECT_TRUE(label >= 0.0f && label <= 1.0f) << label;
-  ASSERT_EQ(batch.features.size(), options.table_rows.size());
+  ASSERT_EQ(batch.features.size(), shape.table_rows.size());
   for (size_t k = 0; k < batch.features.size(); ++k) {
     const Bags& bags = batch.features[k];
     ASSERT_EQ(bags.samples(), samples);
     EXPECT_EQ(bags.offsets.front(), 0u);
     EXPECT_EQ(bags.offsets.back(), bags.ids.size());
     EXPECT_TRUE(std::is_sorted(bags.offsets.begin(), bags.offsets.end()));
-    for (const uint64_t id : bags.ids) EXPECT_LT(id, options.table_rows[k]);
+    for (const uint64_t id : bags.ids) EXPECT_LT(id, shape.table_rows[k]);
   }
 }
 
@@ -141,11 +143,11 @@ TEST_P(DatasetContract, BatchesHaveTheModelsShape) {
   Batch batch;
   for (int twice = 0; twice < 2; ++twice) {  // What was in the batch before must not matter.
     ASSERT_OK(data->ReadTrain(0, 0, kTrain, &batch));
-    ExpectShape(batch, kTrain, options_);
+    ExpectShape(batch, kTrain, options_.shape);
     ASSERT_OK(data->ReadTest(0, data->test_samples(), &batch));
-    ExpectShape(batch, data->test_samples(), options_);
+    ExpectShape(batch, data->test_samples(), options_.shape);
     ASSERT_OK(data->ReadTrain(0, kTrain, 0, &batch));
-    ExpectShape(batch, 0, options_);
+    ExpectShape(batch, 0, options_.shape);
   }
 }
 

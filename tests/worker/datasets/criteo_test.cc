@@ -17,8 +17,8 @@ namespace {
 class CriteoDataTest : public testing::Test {
  protected:
   CriteoDataTest() {
-    options_.dense_features = 13;
-    options_.table_rows.assign(26, 1000);
+    options_.shape.dense_features = 13;
+    options_.shape.table_rows.assign(26, 1000);
     options_.file = dir_ / "day.tsv";
     options_.randomize = "none";
   }
@@ -73,7 +73,8 @@ TEST_F(CriteoDataTest, SamplesAreDlrmsWithItsDictionaries) {
   ASSERT_EQ(vectors_["parsed"].size(), 3u);
   for (const auto& expected : vectors_["parsed"]) {
     options_.flags["max_ind_range"] = expected["max_ind_range"].dump();
-    options_.table_rows = expected["counts"].get<std::vector<uint64_t>>();  // No row too many.
+    // No row too many.
+    options_.shape.table_rows = expected["counts"].get<std::vector<uint64_t>>();
     const auto data = Open();
     ASSERT_EQ(data->train_samples(), 3u);
     const Batch batch = TrainOf(data.get());
@@ -107,7 +108,7 @@ TEST_F(CriteoDataTest, HashedIdsAreTokensModuloRangeThenRows) {
 TEST_F(CriteoDataTest, ADictionaryThatOutgrowsItsTableSaysHowManyRowsItNeeds) {
   WriteVectors();
   options_.flags["id_mapping"] = "dictionary";
-  options_.table_rows[2] = 2;
+  options_.shape.table_rows[2] = 2;
   ExpectUsage("dictionary of table 2 \"C3\" needs 3 rows and the table has 2");
   ExpectUsage("arch_embedding_size=2-2-3-2-2-3-2-3-2-3-2-2-3-2-3-3-2-2-2-3-2-2-2-2-2-3 or more");
 }
@@ -115,15 +116,15 @@ TEST_F(CriteoDataTest, ADictionaryThatOutgrowsItsTableSaysHowManyRowsItNeeds) {
 TEST_F(CriteoDataTest, ADictionaryMayOutgrowATableThatTakesBadIds) {
   WriteLines(5);  // 5 tokens in every column
   options_.flags["id_mapping"] = "dictionary";
-  options_.table_rows[2] = 2;
-  options_.table_rows[7] = 4;
+  options_.shape.table_rows[2] = 2;
+  options_.shape.table_rows[7] = 4;
   for (int table = 0; table < 26; ++table)
-    options_.table_names.push_back(fmt::format("C{}", table));
-  options_.takes_bad_ids.assign(26, false);
-  options_.takes_bad_ids[2] = true;
+    options_.shape.table_names.push_back(fmt::format("C{}", table));
+  options_.shape.takes_bad_ids.assign(26, false);
+  options_.shape.takes_bad_ids[2] = true;
   ExpectUsage("dictionary of table 7 \"C7\" needs 5 rows and the table has 4");
   ExpectUsage("bad_ids: modulo or padding");
-  options_.takes_bad_ids[7] = true;
+  options_.shape.takes_bad_ids[7] = true;
   const auto data = Open();
   EXPECT_EQ(TrainOf(data.get()).features[2].ids, (std::vector<uint64_t>{0, 1, 2, 3, 4}));
 }
@@ -131,14 +132,14 @@ TEST_F(CriteoDataTest, ADictionaryMayOutgrowATableThatTakesBadIds) {
 TEST_F(CriteoDataTest, TheDictionaryCountsTestLinesToo) {
   WriteVectors();
   options_.flags["id_mapping"] = "dictionary";
-  options_.test_fraction = 0.34;
-  options_.table_rows[2] = 2;
+  options_.held_out.test_fraction = 0.34;
+  options_.shape.table_rows[2] = 2;
   ExpectUsage("needs 3 rows");
 }
 
 TEST_F(CriteoDataTest, TheLastLinesAreTheTestSet) {
   WriteLines(10);
-  options_.test_fraction = 0.25;  // 2.5 lines; halves go to the even number.
+  options_.held_out.test_fraction = 0.25;  // 2.5 lines; halves go to the even number.
   const auto data = Open();
   EXPECT_EQ(data->train_samples(), 8u);
   ASSERT_EQ(data->test_samples(), 2u);
@@ -152,7 +153,7 @@ TEST_F(CriteoDataTest, TheLastLinesAreTheTestSet) {
 TEST_F(CriteoDataTest, TotalIsOnePermutationOfTheTrainLinesInAllEpochs) {
   WriteLines(20);
   options_.randomize = "total";
-  options_.test_fraction = 0.2;
+  options_.held_out.test_fraction = 0.2;
   options_.seed = 123;
   const auto data = Open();
   const auto permutation =  // numpy's, of 16, from seed 123 (vectors numpy_rng.json).
@@ -185,7 +186,7 @@ TEST_F(CriteoDataTest, SubSamplingDropsLinesWithinDaysOfAllLines) {
     WriteLines(lines);
     options_.seed = 123;
     options_.own = {{"data_sub_sample_rate", "0.5"}};
-    options_.test_split = "dlrm";
+    options_.held_out.test_split = "dlrm";
     std::vector<std::vector<uint32_t>> days(7);
     NumpyRandom draws(123);
     for (uint32_t line = 0, day = 0, left = lines / 7 + 1; line < lines; ++line, --left) {
@@ -206,7 +207,7 @@ TEST_F(CriteoDataTest, SubSamplingDropsLinesWithinDaysOfAllLines) {
     TextFormatOptions of_format;
     of_format.seed = 123;
     of_format.own = options_.own;
-    of_format.table_rows = options_.table_rows;
+    of_format.table_rows = options_.shape.table_rows;
     const auto format = TextFormats().Make("criteo", of_format).value();
     for (const uint64_t chunk_bytes : {100, 1000, 7777, 1 << 20}) {
       const std::string out = fmt::format("{}/{}-{}", dir_.path(), lines, chunk_bytes);
@@ -242,12 +243,12 @@ TEST_F(CriteoDataTest, FilesWithNothingToReadAreRefused) {
 
 TEST_F(CriteoDataTest, AModelOfAnotherShapeIsRefused) {
   WriteVectors();
-  options_.dense_features = 4;
+  options_.shape.dense_features = 4;
   ExpectUsage("takes 4 dense features");
-  options_.dense_features = 13;
-  options_.table_rows.resize(3);
+  options_.shape.dense_features = 13;
+  options_.shape.table_rows.resize(3);
   ExpectUsage("3 tables");
-  options_.table_rows.assign(26, 0);
+  options_.shape.table_rows.assign(26, 0);
   ExpectUsage("table 0 has 0 rows");
 }
 
@@ -262,9 +263,9 @@ TEST_F(CriteoDataTest, UnknownNamesAndWrongRangesAreRefused) {
   options_.flags["id_mapping"] = "hsh";
   ExpectUsage("id_mapping=hsh: expected one of hash, dictionary");
   options_.flags["id_mapping"] = "hash";
-  options_.test_fraction = 1.0;
+  options_.held_out.test_fraction = 1.0;
   ExpectUsage("test_fraction=1 is not in [0, 1)");
-  options_.test_fraction = 0.9;
+  options_.held_out.test_fraction = 0.9;
   ExpectUsage("leaves none to train on");
 }
 

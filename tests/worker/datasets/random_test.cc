@@ -17,8 +17,8 @@ std::unique_ptr<Dataset> Open(const DatasetOptions& options) {
 DatasetOptions OptionsOf(const nlohmann::json& config) {
   DatasetOptions options;
   options.seed = config["seed"];
-  options.dense_features = config["m_den"];
-  options.table_rows = config["sizes"].get<std::vector<uint64_t>>();
+  options.shape.dense_features = config["m_den"];
+  options.shape.table_rows = config["sizes"].get<std::vector<uint64_t>>();
   options.data_size = config["data_size"];
   options.mini_batch_size = config["mb"];
   options.num_batches = config.value("num_batches", options.num_batches);
@@ -75,8 +75,8 @@ TEST(RandomData, BatchesAreDlrmsInEveryEpoch) {
 
 DatasetOptions Small() {
   DatasetOptions options;
-  options.dense_features = 3;
-  options.table_rows = {7, 1, 100};
+  options.shape.dense_features = 3;
+  options.shape.table_rows = {7, 1, 100};
   options.mini_batch_size = 4;
   options.data_size = 30;
   options.flags["num_indices_per_lookup"] = "5";
@@ -99,7 +99,7 @@ std::vector<double> RandomFlat(const Batch& batch, size_t sample) {
 RC_GTEST_PROP(RandomDataProperty, AnySliceInAnyOrderIsThatPartOfTheWhole, (bool gaussian)) {
   DatasetOptions options = Small();
   if (gaussian) {
-    options.table_rows = {20, 30};
+    options.shape.table_rows = {20, 30};
     options.flags["rand_data_dist"] = "gaussian";
     options.flags["rand_data_max"] = "19";
     options.flags["rand_data_sigma"] = "5";
@@ -130,7 +130,7 @@ TEST(RandomData, BagsAreSortedDistinctAndInRange) {
       ASSERT_GE(bags.offsets[s + 1], bags.offsets[s] + 1);
       ASSERT_LE(bags.offsets[s + 1], bags.offsets[s] + 5);
       for (size_t i = bags.offsets[s]; i < bags.offsets[s + 1]; ++i) {
-        ASSERT_LT(bags.ids[i], options.table_rows[k]);
+        ASSERT_LT(bags.ids[i], options.shape.table_rows[k]);
         if (i > bags.offsets[s]) {
           ASSERT_LT(bags.ids[i - 1], bags.ids[i]);
         }
@@ -142,15 +142,15 @@ TEST(RandomData, BagsAreSortedDistinctAndInRange) {
 // Larger tables would get the same ids: where a table ends is for its policy to say.
 TEST(RandomData, GaussianIdsGoBeyondTablesThatTakeThem) {
   DatasetOptions options = Small();
-  options.table_rows = {60, 7, 60};
+  options.shape.table_rows = {60, 7, 60};
   options.flags["rand_data_dist"] = "gaussian";
   options.flags["rand_data_max"] = "59";
   options.flags["rand_data_sigma"] = "15";
   options.flags["num_indices_per_lookup_fixed"] = "true";  // else a small table has shorter bags
-  options.takes_bad_ids = {false, true, false};
+  options.shape.takes_bad_ids = {false, true, false};
   Batch small, large;
   ASSERT_OK(Open(options)->ReadTrain(0, 0, 30, &small));
-  options.table_rows = {60, 60, 60};
+  options.shape.table_rows = {60, 60, 60};
   ASSERT_OK(Open(options)->ReadTrain(0, 0, 30, &large));
   for (size_t k = 0; k < 3; ++k) EXPECT_EQ(small.features[k].ids, large.features[k].ids);
   EXPECT_GE(*std::max_element(small.features[1].ids.begin(), small.features[1].ids.end()), 40u);
@@ -158,7 +158,7 @@ TEST(RandomData, GaussianIdsGoBeyondTablesThatTakeThem) {
 
 TEST(RandomData, TheLastIdOfTheLargestTableStaysInRange) {
   DatasetOptions options = Small();
-  options.table_rows = {uint64_t{1} << 63};
+  options.shape.table_rows = {uint64_t{1} << 63};
   options.data_size = 1000;
   Batch batch;
   ASSERT_OK(Open(options)->ReadTrain(0, 0, 1000, &batch));
@@ -185,15 +185,15 @@ TEST(RandomData, WhatCannotBeDrawnIsRefusedByName) {
   options = Small();
   options.flags["rand_data_dist"] = "gaussian";
   ExpectUsage(options, "rand_data_max=1 is not a row of table 1, which has 1 rows");
-  options.table_names = {"a", "b", "c"};
+  options.shape.table_names = {"a", "b", "c"};
   ExpectUsage(options, "rand_data_max=1 is not a row of table 1 \"b\", which has 1 rows");
   ExpectUsage(options, "bad_ids: modulo or padding");
-  options.takes_bad_ids = {true, false, true};
+  options.shape.takes_bad_ids = {true, false, true};
   ExpectUsage(options, "is not a row of table 1 \"b\"");
   options.flags["rand_data_max"] = "9223372036854775808";
   ExpectUsage(options, "below 2^63");
   options.flags["rand_data_max"] = "1";
-  options.table_rows = {5, 5};
+  options.shape.table_rows = {5, 5};
   options.flags["rand_data_min"] = "-2";
   ExpectUsage(options, "rand_data_min=-2");
   options = Small();
@@ -204,8 +204,8 @@ TEST(RandomData, WhatCannotBeDrawnIsRefusedByName) {
 // What --debug-mode leaves for the weights.
 TEST(RandomData, TheGeneratorAfterAnEpochGoesOnWhereTheDataEnded) {
   DatasetOptions options;
-  options.dense_features = 1;
-  options.table_rows = {100};
+  options.shape.dense_features = 1;
+  options.shape.table_rows = {100};
   options.seed = 5;
   options.flags["num_indices_per_lookup"] = "1";
   options.flags["num_indices_per_lookup_fixed"] = "true";

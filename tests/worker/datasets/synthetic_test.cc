@@ -12,8 +12,8 @@ namespace {
 
 DatasetOptions Options() {
   DatasetOptions options;
-  options.dense_features = 13;
-  options.table_rows.assign(26, 100000);
+  options.shape.dense_features = 13;
+  options.shape.table_rows.assign(26, 100000);
   options.data_size = 20000;
   options.flags["synthetic_test_samples"] = "20000";
   return options;
@@ -78,8 +78,8 @@ TEST(SyntheticData, TheCeilingIsUnknownWithoutTestSamplesOfBothLabels) {
 
 TEST(SyntheticData, AnIdCarriesItsEffectIntoTrainAndTestAlike) {
   DatasetOptions options = Options();
-  options.dense_features = 0;
-  options.table_rows = {6};
+  options.shape.dense_features = 0;
+  options.shape.table_rows = {6};
   options.flags["zipf_exponent"] = "0";
   options.flags["effect_scale"] = "2";
   const auto data = OpenSynthetic(options);
@@ -107,7 +107,7 @@ TEST(SyntheticData, AnIdCarriesItsEffectIntoTrainAndTestAlike) {
 TEST(SyntheticData, HotIdsAreZipfianAndScattered) {
   DatasetOptions options = Options();
   options.flags["zipf_exponent"] = "1";
-  options.table_rows = {1000, 1000};
+  options.shape.table_rows = {1000, 1000};
   const Batch batch = TrainOf(options);
   std::set<uint64_t> hottest;
   for (const Bags& bags : batch.features) {
@@ -154,7 +154,7 @@ TEST(SyntheticData, AnotherSeedIsAnotherWorld) {
 
 TEST(SyntheticData, TablesOfATrillionRowsCostNothing) {
   DatasetOptions options = Options();
-  options.table_rows.assign(26, 1000000000000);
+  options.shape.table_rows.assign(26, 1000000000000);
   options.data_size = 1000;
   const Batch batch = TrainOf(options);
   for (const uint64_t id : batch.features[25].ids) EXPECT_LT(id, 1000000000000u);
@@ -163,8 +163,8 @@ TEST(SyntheticData, TablesOfATrillionRowsCostNothing) {
 // Golden: what these settings gave before bags had lengths.
 TEST(SyntheticData, BagsOfOneIdAreWhatTheyAlwaysWere) {
   DatasetOptions options = Options();
-  options.table_rows = {1000, 4000000};
-  options.dense_features = 1;
+  options.shape.table_rows = {1000, 4000000};
+  options.shape.dense_features = 1;
   Batch batch;
   ASSERT_OK(OpenSynthetic(options)->ReadTrain(0, 0, 5, &batch));
   EXPECT_EQ(batch.features[0].ids, (std::vector<uint64_t>{996, 379, 281, 32, 113}));
@@ -179,7 +179,7 @@ TEST(SyntheticData, BagsOfOneIdAreWhatTheyAlwaysWere) {
 TEST(SyntheticData, BagsHaveTheLengthAskedForAndBeginWithTheIdOfShorterOnes) {
   DatasetOptions options = Options();
   options.data_size = 2000;
-  options.table_rows = {100000, 50};
+  options.shape.table_rows = {100000, 50};
   const Batch one = TrainOf(options);
   options.flags["synthetic_bag_length"] = "4";
   const Batch four = TrainOf(options);
@@ -208,7 +208,7 @@ TEST(SyntheticData, WeightsLieAroundOneAndChangeNoId) {
   DatasetOptions options = Options();
   options.flags["synthetic_bag_length"] = "3";
   options.flags["synthetic_bag_fixed"] = "false";
-  options.table_rows = {1000, 1000};
+  options.shape.table_rows = {1000, 1000};
   const Batch plain = TrainOf(options);
   options.flags["synthetic_weights"] = "true";
   const Batch weighted = TrainOf(options);
@@ -257,7 +257,7 @@ TEST(SyntheticData, BagsAndWeightsDoNotDependOnTheSlice) {
 TEST(SyntheticData, LongBagsAreAsPredictableAsShortOnes) {
   DatasetOptions options = Options();
   options.flags["synthetic_bag_length"] = "5";
-  options.table_rows.assign(6, 100000);
+  options.shape.table_rows.assign(6, 100000);
   options.data_size = 1;
   for (const bool is_fixed : {true, false}) {
     options.flags["synthetic_bag_fixed"] = fmt::format("{}", is_fixed);
@@ -270,8 +270,8 @@ TEST(SyntheticData, LongBagsAreAsPredictableAsShortOnes) {
 // clicks of bags {a, b} lie between those of {a, a} and {b, b}.
 TEST(SyntheticData, TheEffectOfABagIsTheMeanOfItsIds) {
   DatasetOptions options = Options();
-  options.dense_features = 0;
-  options.table_rows = {2};
+  options.shape.dense_features = 0;
+  options.shape.table_rows = {2};
   options.flags["zipf_exponent"] = "0";
   options.flags["effect_scale"] = "2";
   options.flags["synthetic_bag_length"] = "2";
@@ -307,7 +307,7 @@ TEST(SyntheticData, WhatCannotBeMadeIsRefusedByName) {
   options.flags["effect_scale"] = "nan";
   expect(options, "effect_scale=nan");
   options = Options();
-  options.table_rows[3] = 0;
+  options.shape.table_rows[3] = 0;
   expect(options, "table 3 has 0 rows");
   options = Options();
   options.flags["synthetic_bag_length"] = "0";

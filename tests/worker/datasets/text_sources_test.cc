@@ -25,11 +25,11 @@ class TextSourcesTest : public testing::Test {
 
   // Text -> binary form -> Dataset against text -> Parse -> Map.
   void ExpectRoundTrip(const std::string& source) {
-    options_.prepared = dir_ / "prepared";
-    std::filesystem::remove_all(options_.prepared);
-    ASSERT_OK(PrepareText(source, options_, options_.prepared));
+    options_.text.prepared = dir_ / "prepared";
+    std::filesystem::remove_all(options_.text.prepared);
+    ASSERT_OK(PrepareText(source, options_, options_.text.prepared));
     const auto data = Datasets().Make(source, options_).value();
-    const auto preprocessing = Preprocessing::Open(options_.prepared).value();
+    const auto preprocessing = Preprocessing::Open(options_.text.prepared).value();
     const auto format = MakeTextFormat(source, options_, {options_.file}).value();
     TextChunks chunks = TextChunks::Open({options_.file}, format->records(), 300).value();
     TextChunk chunk;
@@ -68,10 +68,10 @@ class TextSourcesTest : public testing::Test {
 };
 
 TEST_F(TextSourcesTest, DelimitedTextComesBackFromTheBinaryForm) {
-  options_.dense_features = 2;
-  options_.table_rows = {200, 7, 50};
-  options_.table_names = {"a", "b", "c"};
-  Schema& schema = options_.schema;
+  options_.shape.dense_features = 2;
+  options_.shape.table_rows = {200, 7, 50};
+  options_.shape.table_names = {"a", "b", "c"};
+  Schema& schema = options_.text.schema;
   schema.format = "delimited";
   schema.label = {.column = "y", .compare = ">=", .value = "3"};
   schema.weight = "w";
@@ -104,8 +104,8 @@ TEST_F(TextSourcesTest, DelimitedTextComesBackFromTheBinaryForm) {
 }
 
 TEST_F(TextSourcesTest, CriteosLinesComeBackFromTheBinaryForm) {
-  options_.dense_features = 13;
-  options_.table_rows.assign(26, 300);
+  options_.shape.dense_features = 13;
+  options_.shape.table_rows.assign(26, 300);
   for (const char* const mapping : {"hash", "dictionary"}) {
     options_.flags["id_mapping"] = mapping;
     SplitMix64 random(7);
@@ -128,9 +128,9 @@ TEST_F(TextSourcesTest, CriteosLinesComeBackFromTheBinaryForm) {
 }
 
 TEST_F(TextSourcesTest, LinesThatAreLeftOutAreTold) {
-  options_.dense_features = 1;
-  options_.table_rows = {10};
-  options_.max_bad_lines = 2;
+  options_.shape.dense_features = 1;
+  options_.shape.table_rows = {10};
+  options_.text.max_bad_lines = 2;
   Write(options_.file, "1 3:1\nx 3:1\n0 4:1\n1 y\n");
   uint64_t bad_lines = 0;
   std::vector<std::string> examples;
@@ -145,8 +145,8 @@ TEST_F(TextSourcesTest, LinesThatAreLeftOutAreTold) {
 }
 
 TEST_F(TextSourcesTest, LibsvmsLinesComeBackFromTheBinaryForm) {
-  options_.dense_features = 1;
-  options_.table_rows = {5000};
+  options_.shape.dense_features = 1;
+  options_.shape.table_rows = {5000};
   SplitMix64 random(9);
   std::string text;
   for (int line = 0; line < 200; ++line) {
@@ -164,8 +164,9 @@ TEST_F(TextSourcesTest, LibsvmsLinesComeBackFromTheBinaryForm) {
 class MovieLensSourceTest : public TextSourcesTest {
  protected:
   MovieLensSourceTest() {
-    options_.dense_features = 1;  // Without files of users and movies there is the timestamp alone.
-    options_.table_rows = {40, 60};
+    // Without files of users and movies there is the timestamp alone.
+    options_.shape.dense_features = 1;
+    options_.shape.table_rows = {40, 60};
   }
   static std::string Ratings(int lines) {
     std::string text;
@@ -178,7 +179,7 @@ class MovieLensSourceTest : public TextSourcesTest {
 
 TEST_F(MovieLensSourceTest, RatingsComeBackFromTheBinaryForm) {
   Write(options_.file, Ratings(300));
-  options_.test_split = "random";  // It is asked for, so nothing else is held out.
+  options_.held_out.test_split = "random";  // It is asked for, so nothing else is held out.
   ExpectRoundTrip("movielens");
 }
 

@@ -167,10 +167,10 @@ TEST_F(MovieLensTest, MoviesThatCameLaterMoveNoIds) {
   Write("movies.dat", "1::One (1987)::Drama\n3::Three (1999)::Comedy\n");
   Write("ratings.dat", "2::3::5::900\n1::1::3::800\n");
   DatasetOptions data{.file = dir_ / "ratings.dat"};
-  data.schema = {.format = "movielens", .label = {.column = "rating", .compare = ">="}};
-  data.schema.label.value = "4";
-  data.schema.categorical = {{.name = "user_item", .token = "integer", .ids = "modulo"}};
-  data.schema.categorical[0].rows = 100;
+  data.text.schema = {.format = "movielens", .label = {.column = "rating", .compare = ">="}};
+  data.text.schema.label.value = "4";
+  data.text.schema.categorical = {{.name = "user_item", .token = "integer", .ids = "modulo"}};
+  data.text.schema.categorical[0].rows = 100;
   const auto ids = [&]() -> std::vector<uint64_t> {
     const auto format = MakeTextFormat("movielens", data, {data.file});
     EXPECT_OK(format);
@@ -183,12 +183,12 @@ TEST_F(MovieLensTest, MoviesThatCameLaterMoveNoIds) {
   };
   EXPECT_THAT(ids(), ElementsAre(1 * 3 + 2, 0));
   ASSERT_OK(WritePreprocessing(dir_.path(), schema_, {}));
-  data.preprocessing = Preprocessing::Open(dir_.path()).value();
+  data.text.preprocessing = Preprocessing::Open(dir_.path()).value();
   Write("movies.dat", "1::One (1987)::Drama\n3::Three (1999)::Comedy\n9::Nine (2020)::Drama\n");
   EXPECT_THAT(ids(), ElementsAre(1 * 3 + 2, 0));
   std::filesystem::remove(dir_ / "movies.dat");
   EXPECT_THAT(ids(), ElementsAre(1 * 3 + 2, 0));
-  data.preprocessing = nullptr;
+  data.text.preprocessing = nullptr;
   EXPECT_THAT(MakeTextFormat("movielens", data, {data.file}).status().message(),
               HasSubstr("uses column \"user_item\", which the file of movies has"));
 }

@@ -268,18 +268,18 @@ bool AreNamesGiven(const std::vector<std::string>& names) {
 }
 
 Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataColumns& columns,
-                                            const DatasetOptions& options) {
-  std::vector<size_t> numbers(options.table_rows.size());
+                                            const InputShape& shape) {
+  std::vector<size_t> numbers(shape.table_rows.size());
   std::iota(numbers.begin(), numbers.end(), size_t{0});
-  if (!AreNamesGiven(options.table_names)) return numbers;
+  if (!AreNamesGiven(shape.table_names)) return numbers;
   for (size_t table = 0; table < numbers.size(); ++table) {
     const auto found =
-        std::ranges::find(columns.categorical, options.table_names[table], TableNameOf);
+        std::ranges::find(columns.categorical, shape.table_names[table], TableNameOf);
     if (found == columns.categorical.end()) {
       return UsageError(
           "\"{}\" has no categorical column \"{}\" for the table of this name; it has {}. Give the "
           "tables the names of their columns (--config, section tables)",
-          path, options.table_names[table], fmt::join(columns.categorical, ", "));
+          path, shape.table_names[table], fmt::join(columns.categorical, ", "));
     }
     numbers[table] = static_cast<size_t>(found - columns.categorical.begin());
   }
@@ -288,8 +288,9 @@ Result<std::vector<size_t>> ColumnsOfTables(const std::string& path, const DataC
 
 Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& options) {
   ASSIGN_OR_RETURN(SharedDirectory data, DataDirectory::Open(path));
-  ASSIGN_OR_RETURN(std::vector<size_t> columns, FitColumns(path, data->columns(), options));
-  Schema given = options.schema;
+  ASSIGN_OR_RETURN(std::vector<size_t> columns,
+                   FitColumns(path, data->columns(), options.shape, options.text.schema));
+  Schema given = options.text.schema;
   ASSIGN_OR_RETURN(given.multi_hot, MultiHotIn(options.own));
   // A damaged dictionary is to be found before hours of training, not when the model is saved.
   if (!data->preprocessing_digest().empty() && !Preprocessing::IsIn(path)) {
@@ -325,46 +326,47 @@ Result<FittedData> OpenFitted(const std::string& path, const DatasetOptions& opt
 }  // namespace
 
 Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumns& columns,
-                                       const DatasetOptions& options) {
-  if (columns.dense.size() != options.dense_features) {
+                                       const InputShape& shape, const Schema& schema) {
+  if (columns.dense.size() != shape.dense_features) {
     return UsageError(
         "the model takes {} dense features and \"{}\" has {}: set the first width of arch_mlp_bot "
         "to {}",
-        options.dense_features, path, columns.dense.size(), columns.dense.size());
+        shape.dense_features, path, columns.dense.size(), columns.dense.size());
   }
-  const std::vector<std::string> names = DenseInputs(options.schema);
-  if (!options.schema.dense.empty() && columns.dense != names) {
+  const std::vector<std::string> names = DenseInputs(schema);
+  if (!schema.dense.empty() && columns.dense != names) {
     return UsageError(
         "the model's dense columns are {} and those of \"{}\" are {}: it needs them by these "
         "names, in this order",
         fmt::join(names, ", "), path, fmt::join(columns.dense, ", "));
   }
-  if (columns.categorical.size() != options.table_rows.size()) {
+  if (columns.categorical.size() != shape.table_rows.size()) {
     // Of text that was not read yet nobody knows how many rows a dictionary needs.
     const bool are_known = std::ranges::count(columns.rows, 0u) == 0;
     return UsageError(
         "the model has {} tables and \"{}\" has {} categorical columns: give "
         "arch_embedding_size{}",
-        options.table_rows.size(), path, columns.categorical.size(),
+        shape.table_rows.size(), path, columns.categorical.size(),
         are_known ? fmt::format("={}", fmt::join(columns.rows, "-"))
                   : fmt::format(" {} sizes", columns.categorical.size()));
   }
-  ASSIGN_OR_RETURN(std::vector<size_t> numbers, ColumnsOfTables(path, columns, options));
+  ASSIGN_OR_RETURN(std::vector<size_t> numbers, ColumnsOfTables(path, columns, shape));
   for (size_t table = 0; table < numbers.size(); ++table) {
     const uint64_t rows = columns.rows[numbers[table]];
-    if (rows <= options.table_rows[table] || options.TakesBadIds(table)) continue;
+    if (rows <= shape.table_rows[table] || shape.TakesBadIds(table)) continue;
     return UsageError(
         "\"{}\": column \"{}\" has ids below {}, and {} has {} rows: give it {} rows, or bad_ids: "
         "modulo or padding (--config, section tables)",
-        path, columns.categorical[numbers[table]], rows, options.Describe(table),
-        options.table_rows[table], rows);
+        path, columns.categorical[numbers[table]], rows, shape.Describe(table),
+        shape.table_rows[table], rows);
   }
   return numbers;
 }
 
 std::string WhyNothingIsHeldOut(const DatasetOptions& options) {
-  if (options.test_fraction > 0.0 || options.test_split == "dlrm" || !options.test_file.empty() ||
-      !options.split_index.empty()) {
+  const HeldOut& held_out = options.held_out;
+  if (held_out.test_fraction > 0.0 || held_out.test_split == "dlrm" ||
+      !held_out.test_file.empty() || !held_out.split_index.empty()) {
     return "";
   }
   return "no part of the data is held out; --test_fraction=0.1 holds out the last tenth";
@@ -373,36 +375,37 @@ std::string WhyNothingIsHeldOut(const DatasetOptions& options) {
 Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directory,
                                                       const DatasetOptions& options,
                                                       std::shared_ptr<const void> kept) {
-  const bool has_test_data = !options.prepared_test.empty();
-  if (has_test_data && options.test_fraction > 0.0) {
+  const HeldOut& held_out = options.held_out;
+  const bool has_test_data = !options.text.prepared_test.empty();
+  if (has_test_data && held_out.test_fraction > 0.0) {
     return UsageError(
         "test_data gives the test samples, and test_fraction={} would hold out others: give one of "
         "them",
-        options.test_fraction);
+        held_out.test_fraction);
   }
-  if (has_test_data && !options.split_index.empty()) {
+  if (has_test_data && !held_out.split_index.empty()) {
     return UsageError(
         "test_data gives the test samples, and split_index={} would, too: give one of them",
-        options.split_index);
+        held_out.split_index);
   }
   ASSIGN_OR_RETURN(FittedData train, OpenFitted(directory, options));
   std::optional<FittedData> test;
   if (has_test_data) {
-    ASSIGN_OR_RETURN(FittedData opened, OpenFitted(options.prepared_test, options));
+    ASSIGN_OR_RETURN(FittedData opened, OpenFitted(options.text.prepared_test, options));
     if (opened.directory().preprocessing_digest() != train.directory().preprocessing_digest()) {
       return UsageError(
           "test_data: the samples in \"{}\" were mapped by another preprocessing than those in "
           "\"{}\", so their ids mean other tokens; convert them with the same one (rowhouse data "
           "convert --model_dir=MODEL), or give them as text",
-          options.prepared_test, directory);
+          options.text.prepared_test, directory);
     }
     test.emplace(std::move(opened));
   }
-  const SampleSplitOptions split_options = {.split = has_test_data ? "tail" : options.test_split,
-                                            .test_fraction = options.test_fraction,
+  const SampleSplitOptions split_options = {.split = has_test_data ? "tail" : held_out.test_split,
+                                            .test_fraction = held_out.test_fraction,
                                             .seed = options.seed,
-                                            .valid_fraction = options.valid_fraction,
-                                            .index = options.split_index};
+                                            .valid_fraction = held_out.valid_fraction,
+                                            .index = held_out.split_index};
   Result<SampleSplit> split = SampleSplit::Make(LayoutOf(train.directory()), split_options);
   RETURN_IF_ERROR(split.status().Annotate(directory));
   ASSIGN_OR_RETURN(std::unique_ptr<SampleOrder> order,

@@ -1,8 +1,7 @@
 // A Dataset over a data directory: what all sources that read files train from.
 //
-// Reads dense_features, table_*, takes_bad_ids, seed, test_split, test_fraction, valid_fraction,
-// randomize, prepared_test. Split and order: worker/data/blocks/sample_order.h. Samples of the next
-// step are read on a thread beside the step.
+// Reads shape, seed, held_out, randomize, and schema and prepared_test of text. Split and order:
+// worker/data/blocks/sample_order.h. Samples of the next step are read on a thread beside the step.
 #pragma once
 
 #include <memory>
@@ -14,7 +13,7 @@
 
 namespace rowhouse {
 
-// Test samples are those of the data directory options.prepared_test, all of them; if that is
+// Test samples are those of the data directory options.text.prepared_test, all of them; if that is
 // empty, the part of `directory` that test_split says. kUsage if one of the two does not fit the
 // model, and as DataDirectory::Open. `kept` lives as long as the dataset: what removes its files.
 Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directory,
@@ -25,11 +24,11 @@ Result<std::unique_ptr<Dataset>> MakeConvertedDataset(const std::string& directo
 std::string WhyNothingIsHeldOut(const DatasetOptions& options);
 
 // Whether the columns are those of the model: as many dense ones as the model takes, with the names
-// and in the order of options.schema, if it has any; as many categorical ones as there are tables,
-// with the tables' names, and ids below their rows. If so, returns for each table the number of its
+// and in the order of `schema`, if it has any; as many categorical ones as there are tables, with
+// the tables' names, and ids below their rows. If so, returns for each table the number of its
 // column. Names do not count if the tables have those that they get without a section tables: t0,
 // t1, ... kUsage, naming `path` and what differs.
 Result<std::vector<size_t>> FitColumns(const std::string& path, const DataColumns& columns,
-                                       const DatasetOptions& options);
+                                       const InputShape& shape, const Schema& schema);
 
 }  // namespace rowhouse

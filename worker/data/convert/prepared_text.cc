@@ -143,19 +143,19 @@ Result<std::string> NameInCache(const std::string& source, const DatasetOptions&
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandFiles(options.file));
   ASSIGN_OR_RETURN(const auto format, MakeTextFormat(source, options, files));
   text += format->side_digest();
-  if (!DataDirectory::IsAt(options.test_file)) {
-    ASSIGN_OR_RETURN(const std::string of_test, DescribeFiles(options.test_file));
+  if (!DataDirectory::IsAt(options.held_out.test_file)) {
+    ASSIGN_OR_RETURN(const std::string of_test, DescribeFiles(options.held_out.test_file));
     text += "test\n" + of_test;
   }
   text += fmt::format(
       "version {} source {} schema {} seed {} rows {} names {} bad ids {} bad lines {} "
       "preprocessing "
       "{}",
-      kCacheVersion, source, DumpJson(ToJson(options.schema)), options.seed,
-      fmt::join(options.table_rows, ","), fmt::join(options.table_names, ","),
-      fmt::join(options.takes_bad_ids, ","), options.max_bad_lines,
-      options.preprocessing == nullptr ? "none" : options.preprocessing->digest());
-  if (options.grow_dictionaries) text += " grows";
+      kCacheVersion, source, DumpJson(ToJson(options.text.schema)), options.seed,
+      fmt::join(options.shape.table_rows, ","), fmt::join(options.shape.table_names, ","),
+      fmt::join(options.shape.takes_bad_ids, ","), options.text.max_bad_lines,
+      options.text.preprocessing == nullptr ? "none" : options.text.preprocessing->digest());
+  if (options.text.grow_dictionaries) text += " grows";
   OptionValues values = OnlyDeclared(DeclarationOfDataset(source).flags, options.flags);
   values.insert(options.own.begin(), options.own.end());
   for (const auto& [name, value] : values) text += fmt::format(" {}={}", name, value);
@@ -183,11 +183,11 @@ Status WaitForLock(int lock, const std::string& path, const ConversionHooks& hoo
 }
 
 Result<std::unique_ptr<Dataset>> OpenText(const std::string& source, DatasetOptions options) {
-  if (!options.prepared.empty()) return MakeConvertedDataset(options.prepared, options);
+  if (!options.text.prepared.empty()) return MakeConvertedDataset(options.text.prepared, options);
   ASSIGN_OR_RETURN(std::shared_ptr<PreparedText> text, PreparedText::Make(source, options));
-  options.prepared = text->directory();
-  options.prepared_test = text->test_directory();
-  return MakeConvertedDataset(options.prepared, options, text);
+  options.text.prepared = text->directory();
+  options.text.prepared_test = text->test_directory();
+  return MakeConvertedDataset(options.text.prepared, options, text);
 }
 
 }  // namespace
@@ -215,10 +215,10 @@ Result<TextConversion> MakeTextConversion(const std::string& source, const Datas
   // What cannot be opened, or is no text, is told before anything is made.
   RETURN_IF_ERROR(TextChunks::Open(made.files, conversion.format->records()).status());
   made.out = directory;
-  made.max_bad_lines = options.max_bad_lines;
-  made.preprocessing = options.preprocessing;
-  made.grows_dictionaries = options.grow_dictionaries && options.preprocessing != nullptr;
-  made.takes_bad_ids = options.takes_bad_ids;
+  made.max_bad_lines = options.text.max_bad_lines;
+  made.preprocessing = options.text.preprocessing;
+  made.grows_dictionaries = options.text.grow_dictionaries && options.text.preprocessing != nullptr;
+  made.takes_bad_ids = options.shape.takes_bad_ids;
   made.other_settings = source;
   if (!options.own.empty()) made.other_settings += fmt::format(" seed={}", options.seed);
   for (const auto& [name, value] : options.own) {
@@ -238,7 +238,7 @@ Status PrepareText(const std::string& source, const DatasetOptions& options,
     columns.categorical.push_back(column.name);
     columns.rows.push_back(column.rows);
   }
-  RETURN_IF_ERROR(FitColumns(options.file, columns, options).status());
+  RETURN_IF_ERROR(FitColumns(options.file, columns, options.shape, options.text.schema).status());
   conversion.options.hooks = hooks;
   ASSIGN_OR_RETURN(const ConversionSummary made, Convert(*conversion.format, conversion.options));
   if (hooks.done != nullptr) hooks.done(made);
@@ -265,7 +265,7 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options) {
     ASSIGN_OR_RETURN(const bool more, chunks.Next(&chunk));
     if (!more) break;
     RETURN_IF_ERROR(format->Parse(chunk, &raw, &bad));
-    if (bad.size() > options.max_bad_lines) return UsageError("{}", bad[0].message);
+    if (bad.size() > options.text.max_bad_lines) return UsageError("{}", bad[0].message);
     for (size_t k = 0; k < seen.size(); ++k) {
       if (crosses[k]) crosses[k]->Add(raw);
       if (columns[k].is_derived()) continue;
@@ -306,12 +306,12 @@ Result<PreparedText::Place> PreparedText::MakeTemporary() {
 Result<PreparedText::Place> PreparedText::FindInCache(const std::string& source,
                                                       const DatasetOptions& options,
                                                       const ConversionHooks& hooks) {
-  Status made = MakeDirectoryDurably(options.cache);
+  Status made = MakeDirectoryDurably(options.text.cache);
   if (!made.ok()) {
     return UsageError("--data_cache: {}; give a directory that can be written", made.message());
   }
   ASSIGN_OR_RETURN(const std::string name, NameInCache(source, options));
-  Place place{.path = options.cache + "/" + name, .temporary = nullptr};
+  Place place{.path = options.text.cache + "/" + name, .temporary = nullptr};
   const std::string lock = place.path + ".lock";
   place.lock = OpenToLock(lock, O_RDWR | O_CREAT | O_NOFOLLOW);
   if (place.lock < 0) {
@@ -328,8 +328,8 @@ Result<PreparedText::Place> PreparedText::FindInCache(const std::string& source,
 Result<std::unique_ptr<PreparedText>> PreparedText::Make(const std::string& source,
                                                          const DatasetOptions& options,
                                                          const ConversionHooks& hooks) {
-  ASSIGN_OR_RETURN(Place place,
-                   options.cache.empty() ? MakeTemporary() : FindInCache(source, options, hooks));
+  ASSIGN_OR_RETURN(Place place, options.text.cache.empty() ? MakeTemporary()
+                                                           : FindInCache(source, options, hooks));
   std::unique_ptr<PreparedText> text(new PreparedText(std::move(place)));
   Status prepared = text->Prepare(source, options, hooks);
   if (prepared.code() == StatusCode::kResourceExhausted && text->place_.temporary != nullptr) {
@@ -348,19 +348,19 @@ Status PreparedText::Prepare(const std::string& source, const DatasetOptions& op
                              const ConversionHooks& hooks) {
   directory_ = place_.path + "/data";
   RETURN_IF_ERROR(PrepareText(source, options, directory_, hooks));
-  if (options.test_file.empty()) return OkStatus();
-  if (DataDirectory::IsAt(options.test_file)) {
-    test_directory_ = options.test_file;
+  if (options.held_out.test_file.empty()) return OkStatus();
+  if (DataDirectory::IsAt(options.held_out.test_file)) {
+    test_directory_ = options.held_out.test_file;
     return OkStatus();
   }
   DatasetOptions of_test = options;
-  of_test.file = options.test_file;
-  of_test.test_file.clear();
+  of_test.file = options.held_out.test_file;
+  of_test.held_out.test_file.clear();
   // The test samples choose no tokens.
-  of_test.grow_dictionaries = false;
-  if ((of_test.preprocessing == nullptr || options.grow_dictionaries) &&
+  of_test.text.grow_dictionaries = false;
+  if ((of_test.text.preprocessing == nullptr || options.text.grow_dictionaries) &&
       Preprocessing::IsIn(directory_)) {
-    ASSIGN_OR_RETURN(of_test.preprocessing, Preprocessing::Open(directory_));
+    ASSIGN_OR_RETURN(of_test.text.preprocessing, Preprocessing::Open(directory_));
   }
   test_directory_ = place_.path + "/test";
   return PrepareText(source, of_test, test_directory_, hooks).Annotate("--test_data");

@@ -19,8 +19,8 @@
 namespace rowhouse {
 
 // Registers the text format `name` as a data source, too; its declaration is completed. Options as
-// of PrepareText and MakeConvertedDataset. Where options.prepared is empty, the source makes data
-// directories of `file` and test_file.
+// of PrepareText and MakeConvertedDataset. Where options.text.prepared is empty, the source makes
+// data directories of `file` and test_file.
 bool AddTextDataset(const std::string& name, DatasetDeclaration declaration = {});
 
 // The text of `options.file` as a data directory at `directory`, with the settings of a run. Does
@@ -37,12 +37,12 @@ struct TextConversion {
 Result<TextConversion> MakeTextConversion(const std::string& source, const DatasetOptions& options,
                                           const std::string& directory);
 
-// Rows that each table needs for options.file, Criteo's unless options.schema says otherwise: the
-// number of different tokens in its column, modulo max_ind_range if that is above 0; of a cross, of
-// different pairs, and the rows that are kept for others. Reads the text once; holds 2 bytes for
-// each different token of a column, and 8 to 16 for each pair of a cross. kUsage as TextChunks and
-// the format, for more than max_bad_lines bad lines, for data without a line, and for a cross of
-// buckets whose edges the data decide.
+// Rows that each table needs for options.file, Criteo's unless options.text.schema says otherwise:
+// the number of different tokens in its column, modulo max_ind_range if that is above 0; of a
+// cross, of different pairs, and the rows that are kept for others. Reads the text once; holds 2
+// bytes for each different token of a column, and 8 to 16 for each pair of a cross. kUsage as
+// TextChunks and the format, for more than max_bad_lines bad lines, for data without a line, and
+// for a cross of buckets whose edges the data decide.
 Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options);
 
 // The text that a run reads, as data directories. Workers of a host share one, which one of them
@@ -55,9 +55,9 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options);
 // leaves what is done there, and the next one goes on.
 class PreparedText {
  public:
-  // Prepares options.file, and options.test_file with the same preprocessing, unless that is a data
-  // directory. `source`: name of a text source. The cache is options.cache. Errors as PrepareText;
-  // kUsage if a directory cannot be made.
+  // Prepares options.file, and options.held_out.test_file with the same preprocessing, unless that
+  // is a data directory. `source`: name of a text source. The cache is options.text.cache. Errors
+  // as PrepareText; kUsage if a directory cannot be made.
   static Result<std::unique_ptr<PreparedText>> Make(const std::string& source,
                                                     const DatasetOptions& options,
                                                     const ConversionHooks& hooks = {});
@@ -65,7 +65,7 @@ class PreparedText {
   PreparedText(const PreparedText&) = delete;
   PreparedText& operator=(const PreparedText&) = delete;
 
-  // DatasetOptions::prepared and prepared_test.
+  // TextOptions::prepared and prepared_test.
   const std::string& directory() const { return directory_; }
   const std::string& test_directory() const { return test_directory_; }
 

@@ -32,7 +32,7 @@ class RawText {
     ASSIGN_OR_RETURN(text.files_, ExpandFiles(files));
     RETURN_IF_ERROR(CheckFiles(text.files_, limits.most_bytes));
     ASSIGN_OR_RETURN(text.format_, MakeTextFormat(source, options, text.files_));
-    BadLineCount bad_lines(options.max_bad_lines);
+    BadLineCount bad_lines(options.text.max_bad_lines);
     text.layout_ = {.first_samples = {0},
                     .file_samples = std::vector<uint64_t>(text.files_.size())};
     RETURN_IF_ERROR(text.ForEachChunk([&](const TextChunk& chunk, const Batch& raw,
@@ -132,36 +132,37 @@ class RawText {
 
 // kUsage for what is no text, or leaves nothing to test on.
 Status CheckIsTextOfRun(const std::string& source, const DatasetOptions& options) {
-  for (const std::string& path : {options.file, options.test_file}) {
+  for (const std::string& path : {options.file, options.held_out.test_file}) {
     if (!DataDirectory::IsAt(path)) continue;
     return UsageError(
         "\"{}\" is a data directory, which has ids of rows, not tokens; give the "
         "text that it was made of",
         path);
   }
-  if (!options.test_file.empty() && options.test_fraction > 0) {
+  if (!options.held_out.test_file.empty() && options.held_out.test_fraction > 0) {
     return UsageError(
         "--test_data gives the test samples, and --test_fraction={} would hold out "
         "others; give one of them",
-        options.test_fraction);
+        options.held_out.test_fraction);
   }
   const std::string why = DeclarationOfDataset(source).why_untested(options);
   return why.empty() ? OkStatus() : UsageError("nothing to test on: {}", why);
 }
 
 Result<SampleSplit> SplitOf(const RawText& text, const DatasetOptions& options) {
-  const bool has_test_file = !options.test_file.empty();
-  if (options.test_split == "dlrm" && text.format().drops_lines() &&
+  const HeldOut& held_out = options.held_out;
+  const bool has_test_file = !held_out.test_file.empty();
+  if (held_out.test_split == "dlrm" && text.format().drops_lines() &&
       text.layout().file_samples.size() == 1) {
     return UsageError(
         "--test_split=dlrm cuts days by lines, also by those that "
         "--data_sub_sample_rate drops, which are not counted here; leave one of the two out");
   }
-  return SampleSplit::Make(text.layout(), {.split = has_test_file ? "tail" : options.test_split,
-                                           .test_fraction = options.test_fraction,
+  return SampleSplit::Make(text.layout(), {.split = has_test_file ? "tail" : held_out.test_split,
+                                           .test_fraction = held_out.test_fraction,
                                            .seed = options.seed,
-                                           .valid_fraction = options.valid_fraction,
-                                           .index = options.split_index});
+                                           .valid_fraction = held_out.valid_fraction,
+                                           .index = held_out.split_index});
 }
 
 }  // namespace
@@ -170,13 +171,13 @@ Result<BaselineResult> MeasureBaseline(const std::string& source, const DatasetO
                                        const BaselineLimits& limits) {
   DatasetOptions options = given;
   // The model puts numbers into buckets of its own, and takes each token by itself.
-  options.schema = WithoutDerived(options.schema);
+  options.text.schema = WithoutDerived(options.text.schema);
   RETURN_IF_ERROR(CheckIsTextOfRun(source, options));
   DeclarationOfDataset(source).adjust(&options);
   ASSIGN_OR_RETURN(const RawText text, RawText::Open(source, options, options.file, limits));
   std::optional<RawText> test;
-  if (!options.test_file.empty()) {
-    ASSIGN_OR_RETURN(test, RawText::Open(source, options, options.test_file, limits));
+  if (!options.held_out.test_file.empty()) {
+    ASSIGN_OR_RETURN(test, RawText::Open(source, options, options.held_out.test_file, limits));
   }
   ASSIGN_OR_RETURN(const SampleSplit split, SplitOf(text, options));
   LinearBaseline model;
@@ -203,7 +204,7 @@ Result<BaselineResult> MeasureBaseline(const std::string& source, const DatasetO
   }
   if (labels.empty()) {
     return UsageError("{} leave none to test on; raise --test_fraction={}",
-                      Counted(text.layout().samples(), "sample"), options.test_fraction);
+                      Counted(text.layout().samples(), "sample"), options.held_out.test_fraction);
   }
   return BaselineResult{.train_samples = split.samples(Part::kTrain),
                         .test_samples = labels.size(),

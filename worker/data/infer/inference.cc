@@ -295,7 +295,7 @@ class FormatLooker {
  private:
   Result<std::unique_ptr<TextFormat>> Make(const Schema& schema) const {
     DatasetOptions options;
-    options.schema = schema;
+    options.text.schema = schema;
     return MakeTextFormat(name_, options, files_);
   }
 

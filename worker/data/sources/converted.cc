@@ -10,14 +10,14 @@ namespace {
 
 Result<std::unique_ptr<Dataset>> OpenConverted(const DatasetOptions& options) {
   DatasetOptions fitted = options;
-  if (options.prepared_test.empty() && !options.test_file.empty()) {
-    if (!DataDirectory::IsAt(options.test_file)) {
+  if (options.text.prepared_test.empty() && !options.held_out.test_file.empty()) {
+    if (!DataDirectory::IsAt(options.held_out.test_file)) {
       return UsageError(
           "test_data={} is no data directory, and data={} is one: convert it (rowhouse data "
           "convert), or give both as text",
-          options.test_file, options.file);
+          options.held_out.test_file, options.file);
     }
-    fitted.prepared_test = options.test_file;
+    fitted.text.prepared_test = options.held_out.test_file;
   }
   return MakeConvertedDataset(options.file, fitted);
 }

@@ -196,9 +196,10 @@ class MovieLensFormat final : public TextFormat {
 
 // MovieLens' own split where its files are given (u1.base and u1.test), else a fifth drawn by seed.
 void ChooseTest(DatasetOptions* options) {
-  if (!options->test_file.empty() || !options->prepared_test.empty() ||
-      options->test_fraction > 0.0 || options->test_split != "tail" ||
-      !options->split_index.empty()) {
+  HeldOut& held_out = options->held_out;
+  if (!held_out.test_file.empty() || !options->text.prepared_test.empty() ||
+      held_out.test_fraction > 0.0 || held_out.test_split != "tail" ||
+      !held_out.split_index.empty()) {
     return;
   }
   constexpr std::string_view kBase = ".base";
@@ -206,12 +207,12 @@ void ChooseTest(DatasetOptions* options) {
     const std::string test = options->file.substr(0, options->file.size() - kBase.size()) + ".test";
     std::error_code ignored;
     if (std::filesystem::exists(test, ignored)) {
-      options->test_file = test;
+      held_out.test_file = test;
       return;
     }
   }
-  options->test_split = "random";
-  options->test_fraction = 0.2;
+  held_out.test_split = "random";
+  held_out.test_fraction = 0.2;
 }
 
 bool LooksLikeMovieLens(const std::string& file, std::string_view line) {

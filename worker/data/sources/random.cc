@@ -9,8 +9,7 @@
 //
 // Gaussian ids reach rand_data_max in every table: only tables that take bad ids may be smaller.
 //
-// Reads dense_features, table_*, takes_bad_ids, seed, mini_batch_size, data_size, num_batches. Has
-// no test samples.
+// Reads shape, seed, mini_batch_size, data_size, num_batches. Has no test samples.
 //
 // A slice costs a walk over its whole batch, with draws of other samples skipped; batches read in
 // order cost nothing more, a batch further down a walk from the last one or from the seed.
@@ -80,7 +79,7 @@ class RandomData final : public Dataset {
 
   Status ReadTrain(uint64_t /*epoch*/, uint64_t first, uint64_t count, Batch* out) override {
     CHECK(first <= train_samples_ && count <= train_samples_ - first);
-    out->Clear(options_.dense_features, options_.table_rows.size());
+    out->Clear(options_.shape.dense_features, options_.shape.table_rows.size());
     for (const uint64_t end = first + count; first < end;) {
       const uint64_t number = first / options_.mini_batch_size;
       const uint64_t from = first % options_.mini_batch_size;
@@ -95,7 +94,7 @@ class RandomData final : public Dataset {
 
   Status ReadTest(uint64_t first, uint64_t count, Batch* out) override {
     CHECK(first == 0 && count == 0);
-    out->Clear(options_.dense_features, options_.table_rows.size());
+    out->Clear(options_.shape.dense_features, options_.shape.table_rows.size());
     return OkStatus();
   }
 
@@ -131,15 +130,15 @@ class RandomData final : public Dataset {
   void Draw(Position* position, uint64_t from, uint64_t to, Batch* out) {
     NumpyRandom& random = position->random;
     const uint64_t samples = SizeOf(position->batch++);
-    const uint64_t width = options_.dense_features;
+    const uint64_t width = options_.shape.dense_features;
     random.SkipDoubles(from * width);
     for (uint64_t i = from * width; i < to * width; ++i) {
       out->dense.push_back(static_cast<float>(random.NextDouble()));
     }
     random.SkipDoubles((samples - to) * width);
 
-    for (size_t table = 0; table < options_.table_rows.size(); ++table) {
-      const uint64_t rows = options_.table_rows[table];
+    for (size_t table = 0; table < options_.shape.table_rows.size(); ++table) {
+      const uint64_t rows = options_.shape.table_rows[table];
       for (uint64_t sample = 0; sample < samples; ++sample) {
         const uint64_t length = DrawLength(&random, rows);
         if (sample >= from && sample < to) {
@@ -212,9 +211,10 @@ Status ValidateRandom(const DatasetOptions& options) {
     return UsageError("seed {} of the random data is not below 2^32, as numpy's generator needs",
                       options.seed);
   }
-  for (size_t table = 0; table < options.table_rows.size(); ++table) {
-    if (options.table_rows[table] == 0) {
-      return UsageError("{} has 0 rows: no id can be drawn for it", options.Describe(table));
+  const InputShape& shape = options.shape;
+  for (size_t table = 0; table < shape.table_rows.size(); ++table) {
+    if (shape.table_rows[table] == 0) {
+      return UsageError("{} has 0 rows: no id can be drawn for it", shape.Describe(table));
     }
   }
   const RandomFlags flags(options.flags);
@@ -227,14 +227,14 @@ Status ValidateRandom(const DatasetOptions& options) {
         "from 0 up and below 2^63",
         low, high);
   }
-  for (size_t table = 0; table < options.table_rows.size(); ++table) {
-    if (high < static_cast<double>(options.table_rows[table])) continue;
-    if (options.TakesBadIds(table)) continue;
+  for (size_t table = 0; table < shape.table_rows.size(); ++table) {
+    if (high < static_cast<double>(shape.table_rows[table])) continue;
+    if (shape.TakesBadIds(table)) continue;
     return UsageError(
         "rand_data_max={} is not a row of {}, which has {} rows: gaussian ids reach rand_data_max "
         "in every table, so lower it to {} or less, or give the table bad_ids: modulo or padding "
         "(--config, section tables)",
-        high, options.Describe(table), options.table_rows[table], options.table_rows[table] - 1);
+        high, shape.Describe(table), shape.table_rows[table], shape.table_rows[table] - 1);
   }
   return OkStatus();
 }

@@ -15,7 +15,7 @@
 // Order. Train samples are 0 .. data_size - 1 in every epoch (they are independent, so an order
 // means nothing); test samples follow them.
 //
-// Reads dense_features, table_rows, seed, data_size.
+// Reads shape, seed, data_size.
 //
 // Hosts: the same sample everywhere, except that log and exp of the C library may differ in the
 // last bit between processors with and without FMA, which can move a sample that lies on a border.
@@ -76,7 +76,7 @@ double NormalOf(uint64_t key, uint64_t number) {
 
 // The id of rank k of a feature, for k - 1.
 Scatter IdsByRank(const DatasetOptions& options, uint64_t index) {
-  return Scatter(options.table_rows[index], MixKey(MixKey(options.seed, kScatter), index));
+  return Scatter(options.shape.table_rows[index], MixKey(MixKey(options.seed, kScatter), index));
 }
 
 // One categorical feature: the ids of its samples and what they do to the logit.
@@ -88,7 +88,7 @@ class Feature {
         is_length_fixed_(kBagFixed.BoolIn(options.flags)),
         has_weights_(kWeights.BoolIn(options.flags)),
         effect_key_(MixKey(MixKey(options.seed, kIdEffect), index)),
-        zipf_(options.table_rows[index], kExponent.RealIn(options.flags)),
+        zipf_(options.shape.table_rows[index], kExponent.RealIn(options.flags)),
         scatter_(IdsByRank(options, index)) {
     // The first id's key is that of data of one id a bag, which were there before bags.
     const uint64_t id_key = MixKey(MixKey(options.seed, kId), index);
@@ -144,8 +144,9 @@ class SyntheticData final : public Dataset {
         test_samples_(kTestSamples.WholeIn(options.flags)),
         effect_scale_(kEffectScale.RealIn(options.flags)),
         label_key_(MixKey(options.seed, kLabel)) {
-    for (uint64_t k = 0; k < options.table_rows.size(); ++k) features_.emplace_back(options, k);
-    for (uint64_t k = 0; k < options.dense_features; ++k) {
+    const InputShape& shape = options.shape;
+    for (uint64_t k = 0; k < shape.table_rows.size(); ++k) features_.emplace_back(options, k);
+    for (uint64_t k = 0; k < shape.dense_features; ++k) {
       dense_keys_.push_back(MixKey(MixKey(options.seed, kDense), k));
       dense_effects_.push_back(NormalOf(MixKey(options.seed, kDenseEffect), k));
     }
@@ -252,10 +253,11 @@ Result<std::unique_ptr<Dataset>> OpenSynthetic(const DatasetOptions& options) {
         "zipf_exponent={} is not in [0, 20] (0 makes all ids alike, click logs are near 1)",
         exponent);
   }
-  for (size_t table = 0; table < options.table_rows.size(); ++table) {
-    if (options.table_rows[table] >= 1 && options.table_rows[table] <= kMaxRows) continue;
+  const std::vector<uint64_t>& rows = options.shape.table_rows;
+  for (size_t table = 0; table < rows.size(); ++table) {
+    if (rows[table] >= 1 && rows[table] <= kMaxRows) continue;
     return UsageError("table {} has {} rows: the synthetic data draw from 1 to 2^50", table,
-                      options.table_rows[table]);
+                      rows[table]);
   }
   return std::unique_ptr<Dataset>(std::make_unique<SyntheticData>(options));
 }
@@ -269,7 +271,7 @@ std::vector<uint64_t> HottestIdsOf(const DatasetOptions& options, size_t table, 
   std::vector<uint64_t> ids;
   if (kExponent.RealIn(options.flags) <= 0.0) return ids;
   const Scatter id_of(IdsByRank(options, table));
-  const uint64_t count = std::min<uint64_t>(most, options.table_rows[table]);
+  const uint64_t count = std::min<uint64_t>(most, options.shape.table_rows[table]);
   for (uint64_t rank = 0; rank < count; ++rank) ids.push_back(id_of(rank));
   return ids;
 }

@@ -15,9 +15,9 @@ Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                                                    const DatasetOptions& options,
                                                    const std::vector<std::string>& files,
                                                    bool needs_label) {
-  Schema schema = options.schema;
-  if (options.preprocessing != nullptr) {
-    schema.greatest_movie = options.preprocessing->schema().greatest_movie;
+  Schema schema = options.text.schema;
+  if (options.text.preprocessing != nullptr) {
+    schema.greatest_movie = options.text.preprocessing->schema().greatest_movie;
   }
   const std::string given = schema.format;
   const bool has_derived = schema.has_derived();
@@ -25,8 +25,8 @@ Result<std::unique_ptr<TextFormat>> MakeTextFormat(const std::string& source,
                             .files = files,
                             .seed = options.seed,
                             .needs_label = needs_label,
-                            .table_rows = options.table_rows,
-                            .table_names = options.table_names,
+                            .table_rows = options.shape.table_rows,
+                            .table_names = options.shape.table_names,
                             .own = options.own,
                             .flags = options.flags};
   const std::string& name = given.empty() ? source : given;
