@@ -123,7 +123,7 @@ std::optional<std::vector<uint64_t>> ParseShape(std::string_view text) {
   return shape;
 }
 
-// Bytes of a file, at most so many, fit for a message.
+// Bytes of a file, at most this many, fit for a message.
 std::string Quoted(std::string_view text) {
   constexpr size_t kMax = 60;
   std::string quoted;

@@ -33,7 +33,7 @@ constexpr TimeMs kLookAnywayMs = 60000, kTrimMs = 1000, kTrimAgainMs = 100, kTri
 constexpr uint64_t kGrownBytes = uint64_t{64} << 20;
 // Less is what heartbeats and handshakes took, which nobody counts as read; now and then it is.
 constexpr uint64_t kNothingBytes = uint64_t{64} << 10;
-// Messages are of another size after so many bytes, at the latest.
+// Messages are of another size after this many bytes, at the latest.
 constexpr uint64_t kLastBytes = uint64_t{16} << 10;
 // What libzmq's buffer for a read takes (8192 bytes, and counters of the messages in it), and over
 // how many bytes reads are averaged: unread ones may have come a while ago.

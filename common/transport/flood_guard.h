@@ -58,7 +58,7 @@ class FloodGuard {
   // From now on this process listens on a Unix socket, too, whose bytes OnRead is to count: the
   // kernel does not.
   static void NoteLocalListener();
-  // It has read so many bytes of the connection `fd`.
+  // It has read this many bytes of the connection `fd`.
   static void OnRead(int fd, uint64_t bytes);
 
  private:

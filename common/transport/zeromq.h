@@ -11,7 +11,7 @@
 namespace rowhouse {
 
 // The largest piece of a frame on the wire: a large frame travels in pieces, so that a receiver
-// bounds what it must take before it has looked at anything. A frame of so many bytes or more is
+// bounds what it must take before it has looked at anything. A frame of this many bytes or more is
 // several pieces, copied on both sides, which makes pulls a fifth slower, and pushes an eighth.
 // Parts of pulls and pushes are smaller: 4 MB, and 20,000 rows of 256 bytes where only rows bound
 // them.

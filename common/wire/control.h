@@ -1,5 +1,5 @@
 // FLUSH, DIGEST, STATS: what one worker asks of a shard between two steps. header.step is a number
-// of steps: the shard parks the request until it has applied so many. BYE goes to a PS node; BUSY
+// of steps: the shard parks the request until it has applied this many. BYE goes to a PS node; BUSY
 // is a shard's word to a worker that waits.
 #pragma once
 

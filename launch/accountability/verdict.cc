@@ -40,7 +40,7 @@ void AddTimes(const Accountability& all, std::vector<Target>* targets) {
     targets->back().is_least = true;
   };
   const PredictionError error = StepTimeError(all.runs);
-  if (!all.is_part) {  // Of a part nobody expects so many.
+  if (!all.is_part) {  // Of a part nobody expects that many.
     at_least("configurations that count", count(error.count), kMinConfigs, /*is_share=*/false);
     at_least("ranking tests of plans", count(all.choices.size()), kMinRankings,
              /*is_share=*/false);

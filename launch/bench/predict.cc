@@ -94,7 +94,7 @@ class PredictBench final : public Bench {
     return OkStatus();
   }
 
-  // Of batches of so many samples, at most kScoredSamples: "NAME/SAMPLES_p50" and "..._p99".
+  // Of batches of this many samples, at most kScoredSamples: "NAME/SAMPLES_p50" and "..._p99".
   Result<std::vector<BenchFigure>> Latencies(const std::string& name, size_t samples) {
     ASSIGN_OR_RETURN(const std::vector<Batch> batches, ReadBatches(kSmallBatches, samples));
     std::vector<double> scored, multiplied;

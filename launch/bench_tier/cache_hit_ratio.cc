@@ -24,7 +24,7 @@ std::string TraceName(const std::string& plain, TraceShape shape) {
   return plain + kSuffixes[static_cast<int>(shape)];
 }
 
-// `draw(i)` is the i-th of so many draws; row_of[draw(i)] is the row that it stands for.
+// `draw(i)` is the i-th of this many draws; row_of[draw(i)] is the row that it stands for.
 template <typename Draw>
 std::vector<uint32_t> Accesses(size_t draws, TraceShape shape, std::vector<uint32_t> row_of,
                                SplitMix64* bits, const Draw& draw) {

@@ -15,7 +15,7 @@
 //   disk         bytes of files, beside those of records
 //   memory       peak of the process, beside cache, memtables and block cache; by itself only, as a
 //                run's other benches are in the peak
-//   first_touch  rows/s of touching so many rows of a table of 10^9, beside one of 10^8
+//   first_touch  rows/s of touching this many rows of a table of 10^9, beside one of 10^8
 #include <algorithm>
 #include <array>
 #include <functional>

@@ -104,7 +104,7 @@ bool AddTierBench(BenchDeclaration bench, const MakeTierBench& make);
 using BackgroundJobsNow = std::function<uint64_t()>;
 Status WaitForJobs(const BackgroundJobsNow& jobs);
 
-// Ids a second of so many batches, until the store has nothing more to do: a sample pays for its
+// Ids a second of this many batches, until the store has nothing more to do: a sample pays for its
 // own flushes and compactions, and leaves none to the next one, which is not its own.
 Result<double> IdsPerSecond(size_t batches, size_t batch_ids, const std::function<Status()>& work,
                             const BackgroundJobsNow& jobs);

@@ -36,7 +36,7 @@ constexpr std::array<uint64_t, kIntegers> kEmptyIntegers = {45, 0, 21, 22, 3,  2
                                                             0,  4, 45, 4,  77, 22};
 constexpr std::array<uint64_t, kTokens> kEmptyTokens = {0, 0, 3, 3, 0, 12, 0,  0, 0,  0, 0, 3,  0,
                                                         0, 0, 3, 0, 0, 44, 44, 3, 76, 0, 3, 44, 44};
-// Integers are spread over so many powers of e.
+// Integers are spread over this many powers of e.
 constexpr std::array<double, kIntegers> kMagnitudes = {1.5, 5, 3,   2,   9,   5, 3,
                                                        3,   5, 0.7, 1.5, 0.7, 2};
 

@@ -28,11 +28,11 @@ using Use = InferredColumn::Use;
 // Rows of a plain table at most: with 16 floats and Adagrad's state, 4 GB.
 constexpr double kMaxPlainRows = 3.2e7;
 
-// What fits data of so many records. A model has to learn them in one pass: a second one costs more
-// on tests than it brings (ids are learned by heart). So the fewer there are, the more steps are
-// made of them, and larger ones.
+// What fits data of this many records. A model has to learn them in one pass: a second one costs
+// more on tests than it brings (ids are learned by heart). So the fewer there are, the more steps
+// are made of them, and larger ones.
 struct Shape {
-  double records;  // of data of at most so many
+  double records;  // of data of at most this many
   uint32_t dim, hidden, batch;
   double rate;
 };

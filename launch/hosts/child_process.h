@@ -40,7 +40,7 @@ class ChildProcess {
   // Above every open descriptor, so dup2 overwrites none that is still to be copied.
   static constexpr int kFirstInherited = 1000;
 
-  // kResourceExhausted if this process may not have so many descriptors open; kIoError.
+  // kResourceExhausted if this process may not have this many descriptors open; kIoError.
   static Result<std::unique_ptr<ChildProcess>> Start(const ChildCommand& command);
   ~ChildProcess();  // kills it if it still runs
   ChildProcess(const ChildProcess&) = delete;

@@ -22,10 +22,11 @@ namespace {
 constexpr std::string_view kMinutesFlag = "minutes", kKillsFlag = "kills", kSeedFlag = "soak_seed";
 REGISTER_MEMBER(AddVerbFlag({.name = kMinutesFlag,
                              .verbs = kSoak,
-                             .help = "Ends with the run that is under way after so many minutes. "
+                             .help = "Ends with the run that is under way after this many minutes. "
                                      "Rows lie in TMPDIR, or /tmp"}));
-REGISTER_MEMBER(AddVerbFlag(
-    {.name = kKillsFlag, .verbs = kSoak, .help = "Ends after so many kills instead. Default: 20"}));
+REGISTER_MEMBER(AddVerbFlag({.name = kKillsFlag,
+                             .verbs = kSoak,
+                             .help = "Ends after this many kills instead. Default: 20"}));
 REGISTER_MEMBER(AddVerbFlag({.name = kSeedFlag,
                              .verbs = kSoak,
                              .help = "Seed of the random times, victims and moves. Default: 1"}));

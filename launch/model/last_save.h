@@ -62,7 +62,7 @@ struct LastSave {
 Result<LastSave> FindLastSave(const std::string& model_dir, const std::string& row_dir,
                               const std::string& host);
 
-// The checkpoint of so many steps. kCorruption if it is not whole, or gone; kUnavailable: it is
+// The checkpoint of this many steps. kCorruption if it is not whole, or gone; kUnavailable: it is
 // being deleted. `host`: as above.
 Result<LastSave> OpenCheckpoint(const std::string& model_dir, uint64_t steps,
                                 const std::string& row_dir, const std::string& host);

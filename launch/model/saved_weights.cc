@@ -10,7 +10,7 @@ namespace {
 
 // Rows whose initial values are made at once.
 constexpr uint64_t kRowsAtOnce = 65536;
-// Rows that lie in at most so many times their number are read by a scan, if there are as many as
+// Rows that lie in at most this many times their number are read by a scan, if there are as many as
 // that pays for.
 constexpr uint64_t kScanDensity = 4;
 constexpr size_t kScanRows = 64;

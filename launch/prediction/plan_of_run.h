@@ -37,7 +37,7 @@ Result<std::optional<AccessCounts>> GivenAccessCounts(const Settings& settings);
 // PS nodes that ps or ps_endpoints give; 1 if neither does.
 uint32_t PsNodesOf(const ClusterSettings& cluster);
 
-// What the plan moves in a step of so many workers, by `accesses`, or else by the counts that
+// What the plan moves in a step of this many workers, by `accesses`, or else by the counts that
 // access_counts names, if any; kUsage for a file of counts that cannot be read.
 Result<std::vector<TableTraffic>> TrafficOfRun(const Settings& settings, const Plan& plan,
                                                uint32_t workers,

@@ -330,7 +330,7 @@ void GiveToHottest(double missing, std::vector<IdDistribution::Group>* groups) {
 }
 
 // Rows that the sample has seldom say little one by one, and nothing of those that it lacks: a Zipf
-// law over all of them, of the exponent that gives as many distinct rows in so many lookups.
+// law over all of them, of the exponent that gives as many distinct rows in this many lookups.
 IdDistribution TailOf(double rows, double lookups, double distinct) {
   constexpr double kSteepest = 4;
   IdDistribution even = IdDistribution::Uniform(rows);

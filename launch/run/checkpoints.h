@@ -35,8 +35,8 @@ class Checkpoints {
     Dialer& dialer;
     const Progress& progress;
   };
-  // The model as it is now, after so many steps, all but the rows: writes it into `directory`, now
-  // or later; the rows are the parts `shards`. kResourceExhausted on a full disk.
+  // The model as it is now, after this many steps, all but the rows: writes it into `directory`,
+  // now or later; the rows are the parts `shards`. kResourceExhausted on a full disk.
   using WriteModel =
       std::function<Status(const std::string& directory, std::vector<SavedShard> shards)>;
   using TakeModel = std::function<Result<WriteModel>(uint64_t steps)>;
@@ -54,7 +54,7 @@ class Checkpoints {
   Status Start(bool* is_agreed);
   // In a step, when its rows are there: ends a checkpoint that is made.
   Status AfterPull(uint64_t step);
-  // The model as it is after so many steps, now or in an earlier run, is the best so far: its
+  // The model as it is after this many steps, now or in an earlier run, is the best so far: its
   // checkpoint is due after this step, and stays until a better one is whole.
   void SetBest(uint64_t steps) { best_ = steps; }
   // After a step: begins a checkpoint if one is due.

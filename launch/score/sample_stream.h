@@ -35,7 +35,7 @@ enum class SamplesOf {
 
 // Text is mapped by settings.data.text.preprocessing, the model's; without one, by the source's own
 // settings. kUsage for data that cannot be read, that do not fit the model, or that have no samples
-// to test. `times`: pieces are so many times as large as is best for rows in memory.
+// to test. `times`: pieces are this many times as large as is best for rows in memory.
 Result<std::unique_ptr<SampleStream>> OpenSampleStream(const Settings& settings, SamplesOf what,
                                                        size_t times = 1);
 

@@ -143,7 +143,7 @@ Result<ScoringSummary> ScoreSamples(const ScoringModel& model, SampleStream& sam
   const auto began = std::chrono::steady_clock::now();
   Scoring scoring(model, samples, options, take);
   std::vector<std::thread> threads;
-  // One more reads while so many compute.
+  // One more reads while this many compute.
   const uint32_t readers = model.rows().MakePiece()->reads_files() ? 1 : 0;
   for (uint32_t t = 0; t < std::max(1u, options.threads) + readers; ++t) {
     threads.emplace_back([&scoring, t] {

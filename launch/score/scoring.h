@@ -3,7 +3,7 @@
 // Each thread takes a piece, reads it, scores it, and hands it over when all pieces before it have
 // been. A piece is scored by one thread with products of one thread, so the scores do not depend on
 // the number of threads. Where rows are read from files, one thread more than asked for takes
-// pieces, so that rows are read while so many threads compute (piece_scorer.h).
+// pieces, so that rows are read while this many threads compute (piece_scorer.h).
 #pragma once
 
 #include <atomic>

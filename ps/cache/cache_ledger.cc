@@ -19,7 +19,7 @@ double MissesOf(const TableDemand& table, uint64_t bytes) {
 
 uint64_t MostOf(const TableDemand& table) { return std::min(table.bytes, table.most_bytes); }
 
-// A segment of a table's hull: each of these bytes saves so many misses.
+// A segment of a table's hull: each of these bytes saves this many misses.
 struct Stretch {
   size_t table;
   uint64_t bytes;

@@ -41,7 +41,7 @@ constexpr double kMapRowOverhead = 112;
 // most one copy of all rows. If only saves write rows, in any order, half of the former.
 constexpr double kCompacting = 0.4, kOlderCopies = 0.5;
 
-// Summing a pushed row takes so many bytes a worker (Touch in ps/shard/step_update.h).
+// Summing a pushed row takes this many bytes a worker (Touch in ps/shard/step_update.h).
 constexpr double kTouchBytes = 24;
 constexpr double kIdBytes = sizeof(uint64_t), kCountBytes = sizeof(uint32_t);
 

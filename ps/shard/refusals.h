@@ -20,9 +20,9 @@ namespace rowhouse {
 
 class Refusals {
  public:
-  // Of each worker: so many at once, and then one every kEveryMs.
+  // Of each worker: this many at once, and then one every kEveryMs.
   static constexpr TimeMs kAtOnce = 64, kEveryMs = 10;
-  // So many may wait for their turn; a further one is not answered, only logged.
+  // This many may wait for their turn; a further one is not answered, only logged.
   static constexpr size_t kMaxWaiting = 256;
 
   explicit Refusals(ShardState& state) : state_(state) {}

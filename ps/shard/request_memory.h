@@ -27,7 +27,7 @@ class RequestMemory {
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
 
-  // False: there is no room for so many, and none are taken.
+  // False: there is no room for that many, and none are taken.
   bool Take(uint64_t bytes) {
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {

@@ -30,7 +30,7 @@ namespace rowhouse {
 // broken peer.
 inline constexpr uint64_t kMaxStepsAhead = 2;
 
-// Beside its frames a request takes about so many bytes.
+// Beside its frames a request takes about this many bytes.
 inline constexpr uint64_t kRequestBytes = 1024;
 
 // An entry of a list that divides the ids of a message by table: the next `rows` ids belong to

@@ -9,7 +9,7 @@
 namespace rowhouse {
 namespace {
 
-// The hand waits while so many bytes of delta writes are under way, which keep the disk busy.
+// The hand waits while this many bytes of delta writes are under way, which keep the disk busy.
 uint64_t AheadBytes(const ShardOptions& options) {
   constexpr uint64_t kMaxBytes = uint64_t{4} << 20;
   return std::clamp<uint64_t>(options.max_unwritten_bytes / 2, 1, kMaxBytes);

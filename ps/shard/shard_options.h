@@ -23,13 +23,13 @@ struct ShardOptions {
   RowPrecision row_precision = {};                      // of pulls' answers and of pushes
   uint64_t first_step = 0;                              // steps applied before this run
   uint64_t cache_bytes = NodeOptions().cache_mb << 20;  // over its tables, when it opens
-  // Bytes of caches may move between its tables, and between the shards of the node, every so many
-  // steps; AskCacheBudget must then be answered. 0: never. The same for all shards of a node.
+  // Bytes of caches may move between its tables, and between the shards of the node, every this
+  // many steps; AskCacheBudget must then be answered. 0: never. The same for all shards of a node.
   uint64_t cache_move_steps = 0;
   // Read from node.cache_access_counts: caches begin with the hottest rows. Null: they begin empty.
   std::shared_ptr<const AccessCounts> access_counts = nullptr;
-  // With a push log: a lap of the sweeper ends after at most so many bytes of log. A log holds two
-  // laps, and what is pushed while the rows of the second are synced.
+  // With a push log: a lap of the sweeper ends after at most this many bytes of log. A log holds
+  // two laps, and what is pushed while the rows of the second are synced.
   uint64_t max_lap_log_bytes = uint64_t{512} << 20;
   uint64_t max_unwritten_bytes = 256 << 20;  // writes under way; beyond it pulls and saves wait
   // Rows being prefetched and next uses remembered, bytes; beyond it rows are not prefetched.

@@ -83,7 +83,7 @@ class StoreWriter {
   // Bytes held or under way to the store are fewer than max_unwritten_bytes.
   bool has_room() const { return unwritten_bytes_ < state_.options.max_unwritten_bytes; }
   uint64_t unwritten_bytes() const { return unwritten_bytes_; }
-  // Whoever writes a whole cache writes it in pieces of at most so many slots. A piece is at most
+  // Whoever writes a whole cache writes it in pieces of at most this many slots. A piece is at most
   // 1 MiB, the size of the blocks of memtables: these blocks then reuse the places in the heap that
   // written pieces leave. Larger pieces would make the heap grow.
   RowCache::Slot SlotsOfPiece(const LocalSlice& slice) const;

@@ -91,7 +91,7 @@ class ReservedRoom {
   ReservedRoom(const ReservedRoom&) = delete;
   ReservedRoom& operator=(const ReservedRoom&) = delete;
 
-  // kResourceExhausted if the file system of `directory` has not so many bytes. Where it cannot
+  // kResourceExhausted if the file system of `directory` has fewer bytes. Where it cannot
   // reserve any, they are only compared with what is free.
   Status Take(const std::string& directory, uint64_t bytes);
   void Free();

@@ -24,7 +24,7 @@ namespace rowhouse {
 
 // A delta file beside the rows of a directory.
 struct SavedDelta {
-  uint64_t steps = 0;  // its records are those after so many steps
+  uint64_t steps = 0;  // its records are those after this many steps
   FileDigest file;
   bool operator==(const SavedDelta&) const = default;
 };

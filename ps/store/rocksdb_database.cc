@@ -183,7 +183,7 @@ std::vector<KeyRange> KeysBetween(std::span<const RowRange> ranges) {
     add_until(keys.begin);
     begin = keys.end;
   }
-  // The last key that there can be is no row's: no table has so many rows.
+  // The last key that there can be is no row's: no table has that many rows.
   add_until(StoreKey{TableId{UINT32_MAX}, RowId{UINT64_MAX}, UINT16_MAX}.Encode());
   return between;
 }

@@ -21,7 +21,7 @@ rocksdb::ColumnFamilyOptions RowFamilyOptions(const StoreEnvironment& environmen
 // `path`: of the files, for log messages.
 rocksdb::DBOptions RowDatabaseOptions(const StoreEnvironment& environment, const std::string& path);
 
-// Sizes of files for a store whose files have so many bytes, so that it has some hundreds of them
+// Sizes of files for a store whose files have this many bytes, so that it has some hundreds of them
 // whatever its size: each open file takes a descriptor and memory. What a compaction reads and
 // writes at once, and needs on the disk meanwhile, grows with them.
 struct RowFileSizes {

@@ -51,7 +51,7 @@ class AccessCounter {
  public:
   static constexpr uint64_t kMaxRanges = 1 << 16;
   static constexpr size_t kSketchRows = 1 << 17;
-  static constexpr size_t kHottestRows = 1 << 13;  // at most so many are in Finish()
+  static constexpr size_t kHottestRows = 1 << 13;  // at most this many are in Finish()
 
   // Requires rows >= 1.
   AccessCounter(std::string name, uint64_t rows);

@@ -27,7 +27,7 @@ struct StrategyOptions {
   uint32_t column_cuts = 0;  // column_wise, grid: slices of a row, at most as many as the widest
                              // table can have; 0: as many as are useful
   uint64_t seed = 111;       // shuffle: of numpy's generator; row_wise_hashed: of the order; < 2^32
-  uint32_t hot_rows = 1024;  // skew_aware: at most so many rows on the workers, over all tables
+  uint32_t hot_rows = 1024;  // skew_aware: at most this many rows on the workers, over all tables
                              // whose bags workers pool
   OptionValues own = {};     // of options that strategies declare themselves; each reads its own
 };
@@ -107,7 +107,7 @@ uint64_t TableBytesOf(const TableSpec& table);  // of all its records; saturates
 std::vector<uint64_t> CutsByCapacity(uint64_t total, const StrategyRequest& request);
 
 // Divides [0, dim) into `pieces` ranges at multiples of kColumnsPerCut, as even as that allows, the
-// wider ones first; into fewer if there are not so many multiples.
+// wider ones first; into fewer if there are not that many multiples.
 std::vector<uint32_t> ColumnCuts(uint32_t dim, uint32_t pieces);
 
 // kUsage if column_cuts is more than any table of the request can have.

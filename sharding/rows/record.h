@@ -53,7 +53,7 @@ struct RecordTrailer {
 static_assert(sizeof(RecordTrailer) == 16);
 
 // Slices begin at multiples of this many columns, because sums over a row are made of partial sums
-// of so many columns (sharding/rows/optimizer.h): their bits do not depend on the plan.
+// of this many columns (sharding/rows/optimizer.h): their bits do not depend on the plan.
 inline constexpr uint32_t kColumnsPerCut = 16;
 
 // Where weights, state and trailer lie in the records of a table, or of a range of its columns.

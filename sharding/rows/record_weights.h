@@ -41,7 +41,7 @@ inline void ReadWeights(const RecordLayout& layout, const std::byte* record,
 }
 
 // ---- Numbers as RowPrecision has them -----------------------------------------------------------
-// `precision`: f32 or bf16. `numbers`: so many of it, one after the other.
+// `precision`: f32 or bf16. `numbers`: this many of it, one after the other.
 
 void PackNumbers(Precision precision, std::span<const float> values, std::byte* numbers);
 void UnpackNumbers(Precision precision, const std::byte* numbers, std::span<float> values);

@@ -158,7 +158,7 @@ struct DatasetDeclaration {
   bool is_generated = false;  // opening it is quick and needs no file
   // Train samples of an epoch, known before it is opened; 0: unknown.
   uint64_t (*train_samples)(const DatasetOptions& options) = nullptr;
-  // Mean number of ids in a bag of a table of so many rows.
+  // Mean number of ids in a bag of a table of this many rows.
   double (*mean_bag_length)(const DatasetOptions& options,
                             uint64_t rows) = [](const DatasetOptions&, uint64_t) { return 1.0; };
   // How ids are spread over the rows of a table (worker/data/zipf.h); 0: evenly.

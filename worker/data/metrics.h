@@ -51,7 +51,7 @@ class SampleSums {
 // the highest score down.
 class RankSums {
  public:
-  // Samples of one score: so many labelled 1, and 0.
+  // Samples of one score: this many labelled 1, and 0.
   void Add(double positives, double negatives);
   void Finish(Metrics* metrics) const;
 

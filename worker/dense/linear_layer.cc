@@ -38,7 +38,7 @@ template <bool kMasks>
 ROWHOUSE_KERNEL_BODY void MaskAndSumAll(const float* __restrict y, size_t samples, size_t columns,
                                         size_t leading, float* __restrict dy,
                                         float* __restrict sums) {
-  constexpr size_t kRows = 8;  // a column's sum is read and written once for so many
+  constexpr size_t kRows = 8;  // a column's sum is read and written once for this many
   MaskAndSumRows<kMasks, true, 1>(y, columns, leading, dy, sums);
   size_t s = 1;
   for (; s + kRows <= samples; s += kRows) {

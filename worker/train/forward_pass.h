@@ -100,7 +100,7 @@ class Scorer {
  public:
   // Both outlive the scorer. Scoring overwrites the batch of `forward`. If a training step has the
   // same `forward`, the step must be prepared again afterwards. `slice_samples`: the model computes
-  // so many samples at a time, so that what it computes stays in the CPU's caches and batches of
+  // this many samples at a time, so that what it computes stays in the CPU's caches and batches of
   // any size use products of a few shapes; 0: all of the batch at once, as in training.
   Scorer(ForwardPass& forward, RowSource& rows, size_t slice_samples = 0)
       : forward_(forward), rows_(rows), slice_samples_(slice_samples) {}

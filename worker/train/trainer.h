@@ -42,7 +42,7 @@ struct TrainerOptions {
   uint64_t first_step = 0;          // steps done by earlier runs
   uint64_t first_step_of_data = 0;  // that takes the first sample of epoch 0; at most first_step
   uint64_t stop_after_steps = 0;    // of this run; 0: train to the end
-  uint32_t prefetch_steps = 0;      // rows are prefetched at most so many steps ahead (lookahead.h)
+  uint32_t prefetch_steps = 0;  // rows are prefetched at most this many steps ahead (lookahead.h)
 };
 
 // kUsage if nothing says where an epoch of these data ends: the source does not know how many
@@ -60,7 +60,7 @@ struct PlaceInData {
   uint64_t epoch = 0;
   uint64_t sample = 0;  // of the epoch's order
 };
-// After so many steps over all runs. Requires as StepsPerEpoch.
+// After this many steps over all runs. Requires as StepsPerEpoch.
 PlaceInData PlaceAfter(uint64_t steps, const Dataset& data, const TrainerOptions& options);
 
 // Means over all workers since the last report.

@@ -1,4 +1,4 @@
-// data_<source> (samples, ids): making samples with so many ids each, over 26 tables at most, of
+// data_<source> (samples, ids): making samples with this many ids each, over 26 tables at most, of
 // every source that generates them.
 #include <algorithm>
 

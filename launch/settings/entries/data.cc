@@ -69,7 +69,7 @@ void AddSource(SettingList& list) {
   list.Add(Text(MEMBER(data.held_out.split_index), "a file"),
            {.help = "A text file that says of each sample of --data which part it is of, in place "
                     "of test_fraction and valid_fraction: a line is train, valid, test or none, "
-                    "of one sample, or of so many as stand behind it (train 1000)",
+                    "of one sample, or of the number behind it (train 1000)",
             .digest = kOfRun});
   list.Add(Text(MEMBER(data.text.cache), "a directory"),
            {.name = "data_cache",

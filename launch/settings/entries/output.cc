@@ -28,7 +28,7 @@ void AddOutput(SettingList& list) {
        .is_basic = true,
        .verbs = kTrain | kPlan});
   list.Add(Whole(MEMBER(output.keep), 1),
-           {.help = "Of the saves in mid-run, the newest so many are kept; each may take as much "
+           {.help = "How many of the saves in mid-run are kept, the newest; each may take as much "
                     "disk as all rows",
             .is_basic = true,
             .verbs = kTrain | kPlan});

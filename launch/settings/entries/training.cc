@@ -220,13 +220,13 @@ void AddTimes(SettingList& list) {
            "with one, too; 0 or -1: one test, at the end of the run",
        .is_basic = true});
   list.Add(Whole(MEMBER(training.early_stop_patience), 0),
-           {.help = "With validations: the run ends after so many validations in turn that are "
+           {.help = "With validations: the run ends after this many validations in turn that are "
                     "no better than the best one before them; 0: it goes on to the end"});
   list.Add(Choice(MEMBER(training.early_stop_metric), {"auc", "logloss"}),
            {.help = "With validations: by what a validation is better than another, also for "
                     "plateau_patience"});
   list.Add(Whole(MEMBER(training.plateau_patience), 0),
-           {.help = "With validations: the learning rate is cut after so many validations in "
+           {.help = "With validations: the learning rate is cut after this many validations in "
                     "turn, since the best one or the last cut, that are no better than the best "
                     "one; 0: never",
             .digest = kOfRun});
@@ -236,7 +236,7 @@ void AddTimes(SettingList& list) {
       {.help = "With plateau_patience: what each cut multiplies the rate by", .digest = kOfRun});
   list.Add(
       Whole(MEMBER(training.progressive_freq), 0),
-      {.help = "Progressive validation: after so many steps, AUC and logloss of their samples, "
+      {.help = "Progressive validation: after this many steps, AUC and logloss of their samples, "
                "each scored by the model before it was trained on; 0: none"});
   list.Add(Whole(MEMBER(training.print_freq), -1),
            {.help = "Steps between progress lines; each epoch then ends with one, too; 0 or -1: "

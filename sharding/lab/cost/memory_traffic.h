@@ -57,7 +57,7 @@ CpuLookupCost CpuLookupForward(const CpuLookup& lookup, const CpuMemory& memory)
 // `bytes` that begin at a line, in whole lines.
 double CpuLineBytes(double bytes);
 
-// Read and written by the update of so many distinct rows after gradients were merged.
+// Read and written by the update of this many distinct rows after gradients were merged.
 double CpuUpdateBytes(double distinct_rows, uint32_t row_bytes, uint32_t state_bytes);
 
 // Of all ranks, a step, in bytes.

@@ -20,12 +20,12 @@ namespace {
 
 // Work of all predictions of a search, in tables and shards.
 constexpr uint64_t kMaxWork = 140'000;
-// At least so many plans are tried, however large the cluster.
+// At least this many plans are tried, however large the cluster.
 constexpr uint64_t kFewTried = 12;
-// Of so many tables more, predictions take longer, and few of them help.
+// Of this many tables more, predictions take longer, and few of them help.
 constexpr size_t kTooManyTables = 500;
 constexpr uint64_t kMaxRefinements = 10'000;
-// Of so many tables, two at a time are placed otherwise.
+// Of this many tables, two at a time are placed otherwise.
 constexpr size_t kMaxTablesInPairs = 8;
 // Plans whose times differ by less are alike; then a largest load that is so much smaller counts.
 constexpr double kAlike = 0.01, kClearlyMoreEven = 0.03;
@@ -251,7 +251,7 @@ constexpr size_t kManyTables = 100;
 // if they need no more (a row without a slot is read twice in a step).
 constexpr double kMaxAtFirst = 0.5, kMinAtFirst = 0.02;
 constexpr double kStepsAtFirst = 2;
-// Shares are written with so many parts, rounded down.
+// Shares are written with this many parts, rounded down.
 constexpr double kParts = 1e6;
 
 struct Candidate {

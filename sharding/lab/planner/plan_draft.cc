@@ -66,7 +66,7 @@ Status Refusal(const Workload& workload, const ClusterShape& cluster, const Node
           : "raise the limit, or allow tables to be divided");
 }
 
-// Whole tables are tried on so many shards.
+// Whole tables are tried on this many shards.
 constexpr uint32_t kMaxShardsToTry = 16;
 
 // The row order of tables that the planner divides by rows: the same for a table of one name.

@@ -88,7 +88,7 @@ class TableForms {
   // Of a worker's link; pulls and pushes go opposite ways, one after the other.
   double LinkMs(double bytes) const;
   double LocalPoolingMs(TableId table) const;
-  // Of rows with records of so many bytes, of all workers.
+  // Of rows with records of this many bytes, of all workers.
   double StoreMs(TableId table, double record_bytes) const;
   void CountUses();
   void CheckBags();

@@ -20,7 +20,7 @@ struct CacheShares {
   std::vector<double> shard_bytes;   // of all records of each shard, touched or not
 };
 
-// Of one table, if the shards have slots for so many of its rows, pieces of cut rows one by one.
+// Of one table, if the shards have slots for this many of its rows, pieces of cut rows one by one.
 RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
                       TableId table, double cached_rows);
 

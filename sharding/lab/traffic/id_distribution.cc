@@ -325,7 +325,7 @@ IdDistribution IdDistribution::Joined(std::span<const Part> parts) {
 IdDistribution IdDistribution::Hashed(double rows, bool evenly) const {
   if (rows >= rows_) return *this;
   const double ids_per_row = rows_ / rows;
-  // The share of rows that have an id, when so many ids are dealt.
+  // The share of rows that have an id, when this many ids are dealt.
   const auto taken = [&](double ids) {
     return evenly ? 1 - std::pow(std::max(0.0, 1 - ids / rows_), ids_per_row)
                   : -std::expm1(-ids / rows);

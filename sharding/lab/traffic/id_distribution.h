@@ -76,7 +76,7 @@ class IdDistribution {
   // Of each group: ln(1 - probability).
   std::span<const double> decays() const { return decays_; }
 
-  // Expected distinct rows among so many lookups: sum of 1 - (1 - p)^lookups.
+  // Expected distinct rows among this many lookups: sum of 1 - (1 - p)^lookups.
   double DistinctRows(double lookups) const;
   // The number of lookups among which DistinctRows(it) == rows; infinity if that takes all rows.
   double LookupsFor(double rows) const;

@@ -20,7 +20,7 @@ class Memo {
  public:
   using Key = std::array<double, kNumbers>;  // none of which is NaN
 
-  // Keeps at most so many values: with more it forgets all of them.
+  // Keeps at most this many values: with more it forgets all of them.
   explicit Memo(size_t most) : kept_(std::make_shared<Kept>(most)) {}
 
   // Of the key, or what compute() gives, which runs without the lock.

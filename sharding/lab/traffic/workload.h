@@ -65,7 +65,7 @@ struct Workload {
   // for another step. Null: as above.
   std::shared_ptr<const std::vector<std::optional<LookupsByRow>>> by_row;
   // Of each physical table, or empty: the share of its accesses (distinct rows of steps) that miss
-  // in an LRU cache of so many rows, as a trace has it, first touches included. It stands in for
+  // in an LRU cache of this many rows, as a trace has it, first touches included. It stands in for
   // Che's approximation. Null: not traced.
   std::vector<std::function<double(double cache_rows)>> lru_miss_ratio;
   DenseShape dense;

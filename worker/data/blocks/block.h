@@ -92,8 +92,9 @@ Result<EncodedBlock> EncodeBlock(const DataColumns& columns, const Batch& batch)
 
 // ---- Reading --------------------------------------------------------------------------------
 
-// Whether `bytes` are a block of so many samples of these columns that holds what EncodeBlock lets
-// through. Otherwise kUsage with what is wrong. Reads all of it. No bytes make it read beyond them.
+// Whether `bytes` are a block of this many samples of these columns that holds what EncodeBlock
+// lets through. Otherwise kUsage with what is wrong. Reads all of it. No bytes make it read beyond
+// them.
 Status CheckBlock(const DataColumns& columns, uint64_t samples, std::span<const std::byte> bytes);
 
 class BlockView {

@@ -40,7 +40,7 @@ namespace rowhouse {
 // A split index: a text file that says of each sample, in the order of the data, which part it is
 // of. A line is
 //   PART         of one sample
-//   PART COUNT   of so many samples, one after the other
+//   PART COUNT   of this many samples, one after the other
 // with PART train, valid, test or none (left out). The file may be compressed by gzip or zstd.
 enum class SamplePart : uint8_t { kTrain, kValid, kTest, kNone };
 

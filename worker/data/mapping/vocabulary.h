@@ -86,7 +86,7 @@ class Vocabulary {
 
 class VocabularyWriter {
  public:
-  // Begins the file of so many keys at `path`, replacing what is there.
+  // Begins the file of this many keys at `path`, replacing what is there.
   static Result<std::unique_ptr<VocabularyWriter>> Open(const std::string& path, uint64_t keys);
   ~VocabularyWriter();
   VocabularyWriter(const VocabularyWriter&) = delete;

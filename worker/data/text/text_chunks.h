@@ -55,8 +55,8 @@ class TextChunks {
   // as ByteStream::Read.
   Result<bool> Next(TextChunk* chunk);
 
-  // Passes over chunks until the next one is `number`: the same position as after so many calls of
-  // Next. kUsage if there are fewer.
+  // Passes over chunks until the next one is `number`: the same position as after this many calls
+  // of Next. kUsage if there are fewer.
   Status SkipTo(uint64_t number);
 
   // As they lie on disk: read so far, and of all files; 0 if one is a pipe.

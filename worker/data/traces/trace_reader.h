@@ -57,9 +57,9 @@ class TraceReader {
   virtual uint64_t step_samples() const { return 0; }
 
   // Replaces *features, one Bags a table, by those of the next samples: of a step as it was
-  // recorded, if `samples` is 0, else of so many, or of fewer at the end. Returns how many; 0: the
-  // end. kUsage, naming file and place, for bytes that are no trace. Requires samples > 0 if there
-  // are no steps.
+  // recorded, if `samples` is 0, else of this many, or of fewer at the end. Returns how many; 0:
+  // the end. kUsage, naming file and place, for bytes that are no trace. Requires samples > 0 if
+  // there are no steps.
   virtual Result<uint64_t> Read(uint64_t samples, std::vector<Bags>* features) = 0;
 
   // Of what was read so far, one a table.
