@@ -1,8 +1,7 @@
 // AccountedRun: a configuration, predicted and measured.
 //
 // The machine's slowdown is measured before and after its runs, and the prediction is for a machine
-// as fast as it was then. Runs that differ from each other by too much are made again. Threads:
-// one.
+// as fast as it was then. Runs that differ too much from each other are made again. Threads: one.
 #pragma once
 
 #include <optional>
@@ -16,9 +15,10 @@
 
 namespace rowhouse {
 
-// Slowdown: the time that this machine takes now over that when it was calibrated: the phases of a
-// reference run, trained again, beside those of then. The ratio scales all kernels of its kind:
-// products, memory, messages. 1: as it was; in JSON it is the "drift".
+// Slowdown: the time that this machine takes now over the time that it took when it was calibrated.
+// A reference run is trained again, and its phases are compared with those of then. Each ratio
+// scales all kernels of its kind: products, memory, messages. 1: as fast as then; in JSON it is the
+// "drift".
 struct Slowdown {
   double products = 1, memory = 1, messages = 1;
 
@@ -35,7 +35,7 @@ class SlowdownMeter {
 
   // Trains the reference again.
   Result<Slowdown> Measure();
-  // What was measured last, if anything was: for what follows at once.
+  // What was measured last; measures if nothing was. For use right after that measurement.
   Result<Slowdown> Latest() { return latest_ ? *latest_ : Measure(); }
 
  private:
@@ -63,7 +63,7 @@ struct AccountOptions {
   int runs = 3;      // of an attempt
   int attempts = 4;  // at most
 };
-// The slowdown after the run before is that before this one.
+// The slowdown that was measured last, after the run before, is taken as that before this run.
 Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,
                              const AccountOptions& options, SlowdownMeter* slowdown);
 

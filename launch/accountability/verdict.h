@@ -1,7 +1,7 @@
 // Verdict: the errors of all predictions beside their targets.
 //
-// Errors are |predicted / measured - 1|, that of a hit rate is a difference. Configurations with
-// more busy threads than cores, and unsteady ones, are reported apart and count in no error of
+// Errors are |predicted / measured - 1|; the error of a hit rate is the difference. Configurations
+// with more busy threads than cores, and unsteady ones, are reported apart and count in no error of
 // time. Threads: pure functions.
 #pragma once
 

@@ -97,7 +97,7 @@ Status CheckOptions(const std::vector<std::string>& names, const BenchOptions& o
                       readers(&BenchDeclaration::reads_trace));
   }
   if (!options.profile.empty() && !any(&BenchDeclaration::has_profile)) {
-    return UsageError("--profile: of these benches none reports where its time went; {} do",
+    return UsageError("--profile: none of these benches reports where its time went; {} do",
                       readers(&BenchDeclaration::has_profile));
   }
   return OkStatus();
@@ -105,7 +105,7 @@ Status CheckOptions(const std::vector<std::string>& names, const BenchOptions& o
 
 std::string ListText() {
   std::string text =
-      "Benches; say rowhouse bench NAME ..., or all. A NAME such as tier stands for all tier_*.\n"
+      "Benches; say rowhouse bench NAME ..., or all. A NAME such as tier means all tier_*.\n"
       "Those of the tier write up to some GB below TMPDIR, and delete them.\n\n";
   for (const std::string& name : KnownNames(/*with_commands=*/true)) {
     const BenchDeclaration& bench = Benches().at(name);

@@ -140,9 +140,9 @@ Result<const BenchDeclaration*> BenchCommandOf(const CommandLine& command_line);
 inline constexpr int kMeasuredPairs = 7;  // odd: the median is one of them
 
 // Runs the named benches in that order and prints a line for each figure. "all" is all of them; a
-// name that is no bench's, such as "tier", stands for all whose names begin with "tier_", and for
-// those of that group. Without names it prints a line for each bench and command. `json`: the value
-// of --json (launch/figures/json_output.h), for a list of
+// name that is no bench's, such as "tier", means all benches whose names begin with "tier_", and
+// those of the group of that name. Without names it prints a line for each bench and command.
+// `json`: the value of --json (launch/figures/json_output.h), for a list of
 //   {name, measured, unit, yardstick, ratio, spread, target, met}
 // of which the last two are null without a target, and of timed figures also
 //   {wall, cpu, yardstick_wall, yardstick_cpu}. A missed target is no error. kUsage, and nothing

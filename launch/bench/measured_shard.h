@@ -40,8 +40,8 @@ struct MeasuredShard {
   std::unique_ptr<Shard> shard;
   std::unique_ptr<ShardStore> store;
 
-  // A shard of the plan; its job and incarnation become those above. `rows`: its store, which may
-  // have rows; null: an empty one in memory.
+  // A shard of the plan, with the job and the incarnation above. `rows`: its store, which may have
+  // rows; null: an empty one in memory.
   static Result<MeasuredShard> Make(ShardOptions options, const std::vector<TableSpec>& tables,
                                     const Plan& plan, std::unique_ptr<RowStore> rows = nullptr);
   // As its client sees it.

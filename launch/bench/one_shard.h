@@ -44,8 +44,8 @@ struct OneShardOptions {
   size_t step_rows() const { return request_rows * step_requests; }
 };
 
-// A step's distinct rows, ascending, the more spread the fewer of the table they are, and
-// gradients. The same for the same key.
+// A step's distinct rows, spread over the whole table and ascending, and their gradients. The same
+// for the same key.
 RowBatch SpreadBatch(const OneShardOptions& options, uint64_t key);
 
 // A worker's client of a OneShard of these options.

@@ -23,8 +23,8 @@
 
 namespace rowhouse {
 
-// Asks the CPU for all lines of a row. Always inlined, and to be called from nothing that does
-// nothing else: gcc takes a function that only prefetches for one without effect, and drops calls.
+// Asks the CPU for all lines of a row. Always inlined. Its caller must do something else besides:
+// gcc takes a function that only prefetches for one without effect, and drops calls of it.
 ROWHOUSE_KERNEL_BODY void FetchRow(const void* row, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 64) {
     __builtin_prefetch(static_cast<const std::byte*>(row) + at, /*rw=*/1);

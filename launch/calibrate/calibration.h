@@ -89,8 +89,8 @@ Status MeasureConstants(Machine* machine);
 // is at most the geometric mean of its times in the smallest and largest table.
 uint64_t CacheKnee(const KernelTable& gather);
 
-// For people constants, kernels with their grids and spreads, and what to make of them; as JSON the
-// machine.
+// For people: constants, kernels with their grids and spreads, and what to make of them. As JSON:
+// the machine.
 Figures CalibrationFigures(const Calibration& calibration);
 
 // Where `rowhouse bench calibrate` writes, checked before it measures for minutes: a file is made

@@ -2,7 +2,7 @@
 // Dialer here; each Shard behind loopback TCP with a thread, a store and a transport of its own, as
 // if it were a PS node. Rows of all tables are spread over the shards by row_wise.
 //
-// What it pulls and pushes is the caller's. Rows lie in the shards' memory once they were pushed.
+// The caller says what is pulled and pushed. Rows lie in the shards' memory once they were pushed.
 // Shards answer a push before they update their rows, but the answer may wait for the update, as
 // threads share cores. So a second worker sends an empty push when the first one's has ended: only
 // then can shards apply the step. The worker and the shards are bound to cores, each to the next

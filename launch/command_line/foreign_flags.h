@@ -24,7 +24,7 @@ void SetLogDefaults();
 // "--name=value" of those that were given, for a process that this one starts.
 std::vector<std::string> GivenLogFlags();
 
-// `rowhouse train` with it is `rowhouse eval` with those of the flags that eval takes.
+// With it `rowhouse train` does what `rowhouse eval` does, with those of the flags that eval takes.
 inline constexpr std::string_view kInferenceOnlyFlag = "inference_only";
 
 struct DlrmFlag {

@@ -13,12 +13,13 @@ namespace rowhouse {
 // what the run leaves behind.
 Status CheckSaysWhatToTrain(const CommandLine& command_line);
 
-// Defaults, then --config (or, of a model that is gone on from or scores, its own), then the flags,
-// then Settings::Complete(). Not yet Validate()d. With --print_config no sample is read.
+// Defaults, then --config (or the model's own config, if a run goes on from a model or a model
+// scores), then the flags, then Settings::Complete(). Not yet Validate()d. With --print_config no
+// sample is read.
 Result<Settings> MakeSettings(const CommandLine& command_line);
 
-// What --print_config prints: a config from which the same settings are made. Without tables, which
-// a comment says, where a run would count them in the data.
+// What --print_config prints: a config from which the same settings are made. Where a run would
+// count the tables' rows in the data, it has no tables, and a comment says so.
 std::string PrintedConfig(const Settings& settings);
 
 }  // namespace rowhouse

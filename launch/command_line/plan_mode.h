@@ -38,10 +38,10 @@ std::vector<std::string> PlanTopics();
 // Of AddPlanOption; none for other flags.
 std::vector<std::string> TopicsOfOption(const std::string& flag);
 
-// The mode that the command line asks for, or null. kUsage, naming both flags, for two, for one
-// beside what RunPlan does without modes, and for flags of the sharding lab without a mode; with
-// --plan, which the planner may make, only those that only modes read; for AddPlanOption's
-// flags beside another mode; and for other flags without effect.
+// The mode that the command line asks for, or null. kUsage, naming both flags, for two modes, and
+// for one beside what RunPlan does without modes. kUsage, too, for flags without effect: those of
+// AddPlanOption beside another mode, and those of the sharding lab without a mode (with --plan,
+// which the planner may make, only those that only modes read).
 Result<const PlanMode*> PlanModeOf(const CommandLine& command_line);
 
 }  // namespace rowhouse

@@ -1,7 +1,7 @@
 // CriteoImitation: made-up lines of the shape and size of Criteo's data, for measurements and for
 // trying the program where the data themselves are not at hand. Tokens follow Zipf's law over as
-// many values as the columns of the whole data have (DLRM's counts); fields are empty as often as
-// there, about. Nothing can be learned from them.
+// many values as the columns of the whole data have (DLRM's counts); fields are empty about as
+// often as there. Nothing can be learned from them.
 //
 // Line `number` depends on the seed and itself alone. Threads: const after construction.
 #pragma once

@@ -193,7 +193,7 @@ std::string TrainingText(const Shape& shape, const DataSize& size) {
   const double steps = size.records / shape.batch;
   return fmt::format(
       "data:\n"
-      "  data_randomize: blocks  # anew in every epoch; needs no index in memory\n\n"
+      "  data_randomize: blocks  # shuffled again in every epoch; needs no index in memory\n\n"
       "training:\n"
       "  mini_batch_size: {}\n"
       "  test_mini_batch_size: 4096\n"

@@ -1,11 +1,12 @@
-// WaitGatherer: who waits for whom, told rank by rank. Every rank hands its answers to inquiries
-// (common/inquiry/inquiry.h) to one, which makes a picture of them (WaitPicture) and logs it
-// within two seconds. That is the supervisor of PS node 0, which computes nothing and so can tell
-// even if workers and servers hang; where no rank has a PS node it is worker 0.
+// WaitGatherer: who waits for whom in a run. Every rank sends its answers to inquiries
+// (common/inquiry/inquiry.h) to one rank, the gatherer, which makes a picture of them (WaitPicture)
+// and logs it within two seconds. The gatherer is the supervisor of PS node 0, which computes
+// nothing and so can report even if workers and servers hang; where no rank has a PS node it is
+// worker 0.
 //
-// It begins when that rank is asked by a signal, as all ranks are, or when a wait of any rank has
-// passed its deadline: then it asks the others itself. Messages are small, and sent without
-// waiting: nobody waits for an answer but a rank that is about to end the run.
+// The gatherer begins when a signal asks it, as it asks all ranks, or when a wait of any rank has
+// passed its deadline: then it asks the other ranks itself. Messages are small, and sent without
+// waiting: only a rank that is about to end the run waits for an answer.
 //
 // Threads: the main thread, as it calls MPI. In a process that has one, all who look at an Inquiry
 // are on it.
@@ -31,10 +32,10 @@ namespace rowhouse {
 // Who waits for whom in a run, and the root of it, from what its processes have answered. A pure
 // function.
 //
-// For people: a line for each answer and for each silent member, and the root: whom others wait
-// for, directly or not, and who itself waits for nobody or said nothing. Where some wait for each
-// other, that is said. `members`: who was asked, with rank, pid and host. A peer that is no member
-// counts as one that is not asked.
+// For people: a line for each answer and for each silent member, and the root: the one that others
+// wait for, directly or not, and that itself waits for nobody or did not answer. If some wait for
+// each other, the text says so. `members`: who was asked, with rank, pid and host. A peer that is
+// no member counts as one that is not asked.
 std::string WaitPicture(const std::vector<std::string>& members, const std::vector<Waits>& answers);
 
 class WaitGatherer final : public InquiryChannel {
@@ -59,7 +60,7 @@ class WaitGatherer final : public InquiryChannel {
   // A message and its sender; nullopt: none has come.
   std::optional<std::pair<int, std::string>> Receive();
   void Keep(const std::string& waits);
-  // A rank wants a picture, and waits for it. Whether one is begun.
+  // Called when a rank wants a picture, and waits for it. Returns whether one is begun.
   bool OnWish(int rank);
   void Begin();
   void DrawWhenDue();

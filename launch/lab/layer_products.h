@@ -11,8 +11,8 @@
 
 namespace rowhouse {
 
-// Of this process (who: RUSAGE_SELF), or (RUSAGE_CHILDREN) of all that it has waited for, and that
-// they have.
+// `who`: RUSAGE_SELF, this process; RUSAGE_CHILDREN: the children that it has waited for, and those
+// that these have waited for.
 double CpuSecondsOf(int who);
 
 // Of seven steps after a first one.

@@ -54,9 +54,9 @@ struct TrainedCase {
   std::optional<double> step_target = {};     // most of its products that the step takes
   std::optional<double> ceiling_target = {};  // least share of what its products alone would reach
 };
-// Of Kaggle's shape, where oneDNN uses the instruction set `isa` (OneDnnCpuIsa). The first two are
-// of batch 2048, with one thread and with two. One of bf16 where there are products of it, after
-// its like in f32; with a target where there is AMX.
+// Cases of Kaggle's shape, where oneDNN uses the instruction set `isa` (OneDnnCpuIsa). The first
+// two have batch 2048, with one thread and with two. Where the CPU has products of bf16, a case of
+// bf16 follows the same case in f32; it has a target where there is AMX.
 std::vector<TrainedCase> KaggleCases(int isa);
 
 // Samples of each kind, in the order of the pairs.

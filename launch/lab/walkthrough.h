@@ -1,5 +1,5 @@
-// The timing rows of a walkthrough of DLRM's code (one CPU, which it does not name): what it says,
-// and the training run of ours that is the same. Threads: read-only.
+// The timing rows of a walkthrough of DLRM's code (on one CPU, which it does not name): what the
+// walkthrough says, and our training run that corresponds to it. Threads: read-only.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // rowhouse ckpt: looks into a saved model and compacts its rows.
 //
 //   ckpt inspect TABLE TOKEN  the rows of a token of the data: where each lies, how often it was
-//                           looked up, weights and state. row=NUMBER names a row; of tables whose
+//                           looked up, weights and state. row=NUMBER names a row; for tables whose
 //                           data had ids and no tokens, NUMBER does
 //   ckpt stats              tables and shards: rows, bytes, levels, files, what its run pulled
 //   ckpt verify             whether a save and its checkpoints are whole
@@ -106,12 +106,12 @@ Status VerifySave(const std::string& directory, const NodeOptions& storage, Figu
 
 // ---- compact: rewrites each shard's files so that each row is there once ------------------------
 
-// `model`: the one in `model_dir`, whose manifest then names the rows anew. `given`: the
-// compression asked for; "": what the files of each shard have. Compacting a large shard takes
+// `model`: the one in `model_dir`, whose manifest then gets the new stamps of the rows. `given`:
+// the compression asked for; "": what the files of each shard have. Compacting a large shard takes
 // minutes, so that each is reported when it is done: in `json`, and with `prints` as a line on
-// stdout. kUsage, and nothing is changed, for rows that cannot be opened here. Rows that a
-// compaction was cut off at are first compared with the rows digest: kCorruption if they are
-// others.
+// stdout. kUsage, and nothing is changed, for rows that cannot be opened here. If an earlier
+// compaction was cut off, its rows are first compared with the rows digest: kCorruption if they
+// differ.
 Status CompactShards(const std::string& model_dir, const SavedRows& model,
                      const NodeOptions& storage, const std::string& given, bool prints,
                      nlohmann::ordered_json* json);

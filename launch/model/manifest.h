@@ -11,8 +11,8 @@
 //   config.yaml          the effective settings, for people and for `--config`
 //   saving.list          during a save: names of the files that it makes and removes
 // Other rows lie in the shards' directories on their hosts. Rows that no step touched are not
-// stored: the initialisers' names and seeds in `tables` stand for them, or, for initial values from
-// a file, its size and XXH3-64.
+// stored: they follow from the initialisers' names and seeds in `tables`, or, if initial values
+// come from a file, from that file, whose size and XXH3-64 are there.
 //
 // Whoever reads a model reads nothing that its manifest does not list, and compares what is read
 // with the size and digest there. Manifests of other versions are refused.
@@ -65,8 +65,8 @@ struct Manifest {
   Plan plan;
   std::vector<SavedShard> shards;
   ModelFile dense = {.kind = "dense"};
-  // Of the dense parameters and the state of their optimizer, without rows on the workers, of which
-  // a plan may have more than another. XXH3-128, hex.
+  // Of the dense parameters and the state of their optimizer. It leaves out rows on the workers,
+  // whose number depends on the plan. XXH3-128, hex.
   std::string dense_digest = {};
   ModelFile config = {.kind = "config"};
   ModelFile curve = {.kind = "curve"};

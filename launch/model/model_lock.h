@@ -24,10 +24,10 @@ namespace rowhouse {
 // was killed, whose processes hold the lock until the system has taken their memory away.
 inline constexpr std::chrono::milliseconds kWaitForOthers{10000};
 
-// For a run that writes into `model_dir`, from before it changes anything to its end. kUsage: if
-// another run, named as far as it is known, or a reader does not end within `wait`; if the lock
-// cannot be taken; or if the directory holds files, but no model, and no run has been at work in
-// it: they are somebody's own. Null if it is not there.
+// For a run that writes into `model_dir`, from before it changes anything to its end. kUsage if
+// another run or a reader does not end within `wait` (the message names the run, as far as it is
+// known); if the lock cannot be taken; or if the directory holds files, but no model, and no run
+// has been at work in it: they are somebody's own. Null if it is not there.
 Result<std::unique_ptr<FileLock>> LockModelForRun(const std::string& model_dir,
                                                   std::chrono::milliseconds wait = kWaitForOthers);
 

@@ -1,7 +1,7 @@
-// ModelMove: all rows of a saved model become those of another plan, on this host and at once:
-// those on the shards (ps/shard/routed_rows.h), each stored record of which is read once, and those
-// on the workers, which lie at the end of the dense file. A row that no step has touched is in no
-// store, and has its initial value on the workers.
+// ModelMove: moves all rows of a saved model to the places of another plan, on this host and at
+// once. These are the rows on the shards (ps/shard/routed_rows.h), whose stored records are read
+// once each, and the rows on the workers, which lie at the end of the dense file. A row that no
+// step has touched is in no store, and has its initial value on the workers.
 //
 // Threads: one; it starts others.
 #pragma once

@@ -86,7 +86,7 @@ Status SavedRows::CheckUnchanged() const {
     if (owner.value().model != manifest_.model_id) {
       return UsageError(
           "the rows of the model in {} are gone: a run with --overwrite replaced those in {}, and "
-          "did not get as far as to save its own; train anew with --overwrite",
+          "ended before it saved its own; train anew with --overwrite",
           model_dir_, saved.directory);
     }
     if (!state.value().is_clean || state.value().step != manifest_.steps) {

@@ -13,11 +13,11 @@
 
 namespace rowhouse {
 
-// `accesses`: of a trace; null: of --access_counts, if given; or else as the data source generates;
-// or else evenly spread. Steps are those of a run from the start, if the data's size is known.
-// Requires settings that are Complete() and Validate()d.
+// `accesses`: of a trace. If null, lookups are spread as --access_counts says, if it is given; or
+// else as the data source generates them; or else evenly. Steps are those of a run from the start,
+// if the data's size is known. Requires settings that are Complete() and Validate()d.
 Result<Workload> WorkloadOf(const Settings& settings, const AccessCounts* accesses = nullptr);
-// For that many workers; the other one is for one.
+// For this many workers; the function above is for one worker.
 Result<Workload> WorkloadOf(const Settings& settings, uint32_t workers,
                             const AccessCounts* accesses = nullptr);
 

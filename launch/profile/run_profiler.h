@@ -26,13 +26,13 @@ namespace rowhouse {
 // clocks are known to each other (ClockBounds). Threads: pure function.
 //
 // Of the phase "allreduce" of every worker: "allreduce/wait" and "allreduce/sum", in sums and in
-// spans. Nothing where there is one worker. Sums of runs of more steps than are kept
-// (KeptTimes::kMaxAllreduces) divide as those of the kept ones; spans of the other steps stay
-// "allreduce".
+// spans. Nothing where there is one worker. If a run has more steps than are kept
+// (KeptTimes::kMaxAllreduces), its sums are divided in the proportion of the kept steps; spans of
+// the other steps stay "allreduce".
 void DivideAllreduce(std::vector<RankProfile>* workers);
 
-// ClockBounds: how far another clock is ahead of ours, from messages: what was sent before another
-// came in was sent earlier, whatever the two clocks say.
+// ClockBounds: how far another clock is ahead of ours. Messages bound it: a message is sent before
+// it comes in, whatever the two clocks show.
 //
 // Each fact bounds the offset on one side; the narrowest pair counts (Cristian, "Probabilistic
 // clock synchronization", 1989).

@@ -30,9 +30,9 @@ struct TableTime {
   double ns_per_row = 0;
 };
 
-// Where the time of a row leaves the small tables' for the large ones': the size at which it is
-// their geometric mean, by interpolation in logarithms. 0 if large tables take less than 1.3 times
-// as long as small ones: there is no knee. `times`: by ascending size.
+// The table size at which the time of a row is the geometric mean of its times in small and in
+// large tables, by interpolation in logarithms. 0 if large tables take less than 1.3 times as long
+// as small ones: there is no knee. `times`: by ascending size.
 uint64_t KneeOf(std::span<const TableTime> times);
 
 // Medians over the same samples, nanoseconds for a row of one call.

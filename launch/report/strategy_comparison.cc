@@ -160,8 +160,8 @@ Status CheckSameRows(const std::vector<StrategyCost>& costs) {
       if (first == nullptr) first = &cost;
       if (digest == first->digests[0]) continue;
       return MakeStatus(StatusCode::kInternal,
-                        "rows digest {} with {}, but {} with {}: of the same model, data and seed "
-                        "they must be the same; if these runs were of the same, it is a defect",
+                        "rows digest {} with {}, but {} with {}: runs of one model, data and seed "
+                        "must have the same; if these runs were of one, it is a defect",
                         first->digests[0], first->name, digest, cost.name);
     }
   }

@@ -52,7 +52,8 @@ class Checkpoints {
   // that the run did not go on from. Then saves the model, unless it went on from a checkpoint, so
   // that there is one to go on from at any time.
   Status Start(bool* is_agreed);
-  // In a step, when its rows are there: ends a checkpoint that is made.
+  // To be called in a step, when its rows are there: goes on with the checkpoint under way, and
+  // ends it once it is made.
   Status AfterPull(uint64_t step);
   // The model as it is after this many steps, now or in an earlier run, is the best so far: its
   // checkpoint is due after this step, and stays until a better one is whole.

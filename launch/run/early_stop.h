@@ -1,10 +1,11 @@
-// EarlyStop: which validation of a model was the best so far, and what follows where later ones are
-// no better: the learning rate is cut (--plateau_patience; torch's ReduceLROnPlateau without
-// threshold and cooldown), and training ends (--early_stop_patience). --early_stop_metric says what
-// better is.
+// EarlyStop: which validation of a model was the best so far, and what happens if later ones are no
+// better: the learning rate is cut (--plateau_patience; torch's ReduceLROnPlateau without threshold
+// and cooldown), and training ends (--early_stop_patience). --early_stop_metric says what better
+// is.
 //
-// It follows from the validations in their order alone, all of the model's runs on this part of the
-// data; the learning curve that is saved with a model has those before a run. Threads: plain data.
+// The result depends only on the validations and their order, over all of the model's runs on this
+// part of the data. The learning curve that is saved with a model has the validations before a run.
+// Threads: plain data.
 #pragma once
 
 #include <cmath>

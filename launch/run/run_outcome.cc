@@ -355,7 +355,7 @@ void PrintStopped(const TrainingSummary& summary, uint64_t last_step, bool is_sa
   fmt::print("stopped at step {} of {} by {}; {}\n", summary.steps_done, last_step,
              summary.was_told_to_stop ? StopSignalName() : "--stop_after_steps",
              is_saved ? "go on with --load"
-                      : "nothing was saved, because there is no --model_dir: start anew");
+                      : "nothing was saved, because there is no --model_dir: start again");
   std::fflush(stdout);
 }
 

@@ -98,10 +98,10 @@ RunReport::Evaluation Reported(const Evaluation& evaluation);
 // The test of the best model by validation at the end of a run, from its checkpoint. It chooses
 // nothing: the best is chosen by then. The worker that prints makes it alone, as the shards hold
 // the last rows; its figures are those of `rowhouse eval` of the checkpoint's directory. Fills in
-// best->test_auc and test_logloss: of the test samples of `data`, or, where the last model is the
-// best, of `last`, the test after the last step. Returns why there are none, or "" where there is
-// nothing to test, or an operator waits for the run's end: rows that lie on other hosts, or half of
-// save_deadline_ms that is over. Threads: one.
+// best->test_auc and test_logloss: of the test samples of `data`, or, if the last model is the
+// best, of `last`, the test after the last step. Returns why there are none: rows lie on other
+// hosts, or half of save_deadline_ms is over. Returns "" also if there is nothing to test, or an
+// operator waits for the run's end. Threads: one.
 std::string TestBest(const WorkerSetup& setup, const TrainingSummary& summary,
                      const Evaluation& last, Dataset& data, RunReport::Best* best);
 
@@ -120,9 +120,9 @@ std::optional<RunPrediction> PredictionOf(const Settings& settings, const Worker
                                           const std::vector<ShardAddress>& shards,
                                           const TrainingSummary& summary);
 
-// Of text that was tested: what a logistic regression is worth on the same split, in one pass over
-// samples that lie in small files; else why that was not measured. None of generated data. Takes up
-// to half a minute, which `stop` ends. `train_samples`: of the run.
+// For text that was tested: what a logistic regression is worth on the same split, in one pass over
+// the samples, if their files are small; else why that was not measured. None for generated data.
+// Takes up to half a minute, which `stop` ends. `train_samples`: of the run.
 std::optional<RunReport::Baseline> BaselineOf(const Settings& settings, uint64_t train_samples,
                                               const Evaluation& tested,
                                               const std::atomic<bool>& stop);

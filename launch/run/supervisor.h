@@ -2,11 +2,11 @@
 // child process in a session of its own, so that a server that dies does not end the MPI rank.
 //
 // The supervisor owns the listening sockets and passes them on, so that ports are known before the
-// server runs. A socket connects the two. It brings the key of the run, which no list of processes
-// may show: one line, SecurityText; and back, what the server answers to inquiries. When the server
-// reads end of file there, the supervisor is gone, and the server refuses new work, closes its
-// stores and exits within --stop_deadline_ms. It saves nothing then: changed rows that only its
-// caches have are lost.
+// server runs. A socket connects the two. Through it the supervisor sends the key of the run, which
+// no list of processes may show, as one line (SecurityText); the server sends back its answers to
+// inquiries. When the server reads end of file there, the supervisor is gone, and the server
+// refuses new work, closes its stores and exits within --stop_deadline_ms. It saves nothing then:
+// changed rows that only its caches have are lost.
 // Threads: one.
 #pragma once
 

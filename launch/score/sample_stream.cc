@@ -149,13 +149,13 @@ Status CheckMapping(const Settings& settings, const Preprocessing* of_data) {
         "the model in {} was saved without a preprocessing, and the data have dictionaries, "
         "multi-hot bags or standardised columns of their own: their ids and scales are not the "
         "model's; give a data "
-        "directory with ids and numbers made as those it was trained on were, or train anew from "
-        "text",
+        "directory whose ids and numbers were made as those that it was trained on, or train again "
+        "from text",
         model_dir);
   }
   if (of_data != nullptr && of_data->digest() == of_model->digest()) return OkStatus();
   return UsageError(
-      "{}, so its ids may be others; make it anew from the text with rowhouse data convert FILE "
+      "{}, so its ids may be others; make it again from the text with rowhouse data convert FILE "
       "--model_dir={} --out=DIR",
       of_data == nullptr ? "it names no preprocessing, and the model has one"
                          : "it was made with another preprocessing than the model's",

@@ -15,10 +15,10 @@
 
 namespace rowhouse {
 
-// Of what all runs of a model have in common. Hex.
+// Digest of the settings that all runs of a model have in common. Hex.
 std::string ModelSettingsDigest(const Settings& settings);
 
-// Of what chooses train samples and their order, besides the data's content
+// Digest of the settings that choose train samples and their order, besides the data's content
 // (Dataset::content_digest) and the settings above. Hex. With equal content and equal digests, step
 // s of an epoch reads the same samples.
 std::string DataSettingsDigest(const Settings& settings);
@@ -28,10 +28,11 @@ struct SettingChange {
   std::string before, now;
 };
 
-// Of what may not change, what is different. Empty if the digests of the two are equal.
+// The settings that differ, of those that may not change. Empty if the digests of the two are
+// equal.
 std::vector<SettingChange> ForbiddenChanges(const Settings& before, const Settings& now);
 
-// Of what decides the trained bits and may change, what is different.
+// The settings that differ, of those that decide the trained bits and may change.
 std::vector<SettingChange> AllowedChanges(const Settings& before, const Settings& now);
 
 // "learning_rate 0.06 (was 0.05), data b.csv (was a.csv)".

@@ -1,6 +1,6 @@
 // LinearBaseline: a logistic regression over hashed tokens, learned in one pass, against which the
-// scores of a model are judged. A model that is not ahead of it has learned nothing that effects of
-// single tokens do not say.
+// scores of a model are judged. A model that is not ahead of it has learned nothing beyond the
+// effects of single tokens.
 //
 // Features of a sample are a bias; each token of a column, times its weight if it has one; and for
 // each number, which of 16 buckets it lies in. The cuts between the buckets of a column are

@@ -1,11 +1,11 @@
-// Dataset: a data source: epochs of train samples, and a fixed sequence of test samples, and one of
-// samples for validation, which choose among models and are neither trained on nor tested. Every
-// worker opens the same one and reads its own slices.
+// Dataset: a data source: epochs of train samples, a fixed sequence of test samples, and a fixed
+// sequence of samples for validation. The last choose among models and are neither trained on nor
+// tested. Every worker opens the same one and reads its own slices.
 //
 // Determinism: sample s of epoch e does not depend on rank, on the number of workers, or on slices
 //              read before.
 // Position:    a run goes on from the next sample of an epoch. The number of steps says which that
-//              is; what the source needs besides, StateAt returns.
+//              is; StateAt returns what the source needs besides.
 // Threads:     one thread.
 // To add one, write worker/data/sources/<name>.cc; it registers itself by AddDataset.
 #pragma once

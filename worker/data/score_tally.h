@@ -4,10 +4,10 @@
 // Up to a number of samples it keeps all of them, and all is exact. Beyond, it counts samples by
 // their scores' first bits (Fawcett, 2006, "An introduction to ROC analysis", walks thresholds in
 // the same way): each power of two has 8192 bins, 1,040,385 in all. What samples sum up to
-// (logloss, accuracy, means) stays exact. Of two samples in one bin the order is lost: the ROC AUC
-// is off by half of such pairs of different labels at most, and auc_error says that number; average
-// precision and curves take a bin's samples as of one score, and a bin is not divided between two
-// parts of the calibration. Threads: one.
+// (logloss, accuracy, means) stays exact. The order of two samples in one bin is lost. So the ROC
+// AUC is off by at most half of the pairs that share a bin and differ in their labels, and
+// auc_error says that number. Average precision and curves take a bin's samples as if they had one
+// score, and a bin is not divided between two parts of the calibration. Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class ScoreTally {
 
   // As ComputeMetrics.
   Metrics metrics() const;
-  // At most so much is the ROC AUC off; 0 if it is exact, NaN where there is none.
+  // The most that the ROC AUC can be off; 0 if it is exact, NaN where there is none.
   double auc_error() const;
   double mean_score() const { return score_sum_ / static_cast<double>(samples()); }
   double mean_label() const { return label_sum_ / static_cast<double>(samples()); }

@@ -57,9 +57,10 @@ void AddSource(SettingList& list) {
                     "no effect)",
             .digest = kOfRun});
   list.Add(Real(MEMBER(data.held_out.valid_fraction), "a number from 0 to below 1", IsBelowOne),
-           {.help = "With data that are read: the share of the samples left to train on, the last "
-                    "of them in the order of the data, on which the model is validated every "
-                    "test_freq steps instead of tested; the best model is kept as a checkpoint",
+           {.help = "With data that are read: the share of the samples left to train on that "
+                    "validate the model instead, the last ones in the order of the data. The model "
+                    "is then validated every test_freq steps instead of tested, and the best one "
+                    "is kept as a checkpoint",
             .unit = "fraction",
             .digest = kOfRun});
   list.Add(Text(MEMBER(data.held_out.test_file), "paths and globs, joined by commas"),
@@ -69,7 +70,7 @@ void AddSource(SettingList& list) {
   list.Add(Text(MEMBER(data.held_out.split_index), "a file"),
            {.help = "A text file that says of each sample of --data which part it is of, in place "
                     "of test_fraction and valid_fraction: a line is train, valid, test or none, "
-                    "of one sample, or of the number behind it (train 1000)",
+                    "for one sample, or for as many as a number behind it says (train 1000)",
             .digest = kOfRun});
   list.Add(Text(MEMBER(data.text.cache), "a directory"),
            {.name = "data_cache",
@@ -94,7 +95,8 @@ void AddIdsAndOrder(SettingList& list) {
            {.name = "data_randomize",
             .help = "With data that are read: the order of train samples. total: one permutation "
                     "of all; none: that of the files; day: file after file, each permuted; blocks: "
-                    "blocks in random order, samples shuffled within each, anew in every epoch",
+                    "blocks in random order, samples shuffled within each, differently in every "
+                    "epoch",
             .digest = kOfRun});
 }
 

@@ -165,8 +165,8 @@ void AddTables(SettingList& list) {
   list.Add(Held(MEMBER(table_defaults.initialiser), NameValue(Initialisers())),
            {.help = "Initial values of rows. counter: uniform, from a hash of seed, table, row and "
                     "column, for tables of any size; normal: the same with Xavier's normal "
-                    "distribution; dlrm: the numbers that DLRM draws, of which there are at most "
-                    "2^33. --config can also give tables a constant or a file (init_from)",
+                    "distribution; dlrm: the numbers that DLRM draws, at most 2^33 of them. "
+                    "--config can also give tables a constant or a file (init_from)",
             .digest = kIn,
             .then = [](Settings& s) {
               const std::string name = s.table_defaults.initialiser;

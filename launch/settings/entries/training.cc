@@ -246,7 +246,7 @@ void AddTimes(SettingList& list) {
            {.help = "Digits of the values that debug_mode prints"});
   list.Add(Switch(MEMBER(training.debug_mode)),
            {.help = "Prints model, data and all parameters before and after training, as DLRM "
-                    "does; of long arrays the first and last elements. With "
+                    "does, but only the first and last elements of long arrays. With "
                     "data_generation=random and initialiser=dlrm it changes the initial values, "
                     "as in DLRM, where printing the data draws numbers before the weights do; "
                     "otherwise it changes nothing"});

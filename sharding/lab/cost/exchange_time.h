@@ -29,9 +29,9 @@ struct ExchangeTime {
   std::vector<ShardWork> shards;
 };
 
-// Milliseconds of a worker. Between its push and its next pull: shards, which answer a push first,
-// apply it meanwhile. And of all that is neither pull nor push (`exchange`): the store reads ahead
-// meanwhile.
+// Milliseconds of a worker. push_to_pull: between its push and its next pull; shards answer a push
+// first, and apply it in this time. exchange: all that is neither pull nor push; the store reads
+// ahead in this time.
 struct TimeBeside {
   double push_to_pull = 0;
   double exchange = 0;

@@ -85,10 +85,10 @@ class KernelTimes {
 struct InStep {
   StepPhases phases;  // allreduce and other: not used
   double store = 1;
-  // Of what a store's thread takes to read and write rows, with reading ahead. In pulls a shard
-  // chooses the rows that have to leave, checks and copies them. Meanwhile it looks up rows to come
-  // and admits those that were read, and RocksDB's threads write and merge its files. Without
-  // reading ahead, reading and writing is in the pull, and not beside it.
+  // Parts of the time that a store's thread takes to read and write rows, with reading ahead. In
+  // pulls a shard chooses the rows that have to leave, checks and copies them. Meanwhile it looks
+  // up rows to come and admits those that were read, and RocksDB's threads write and merge its
+  // files. Without reading ahead, reading and writing is in the pull, and not beside it.
   double store_in_pulls = 1, store_beside = 1;
   // What each compute thread but the first adds to the pace of products, as a share of the first's.
   double thread_efficiency = 1;

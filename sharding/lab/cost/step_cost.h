@@ -51,8 +51,7 @@ struct StepCost {
   std::vector<TableCost> tables;  // each physical table
   double parked_ms = 0;   // part of phases.pull spent waiting for the update of the previous step
   double crowded_ms = 0;  // part of phases.push spent waiting for cores that updating shards use
-  // Of computing: while rows and gradients are on their way, and so in neither phases.pull nor
-  // push.
+  // Computing while rows and gradients are on their way, which is in neither phases.pull nor push.
   double beside_pull_ms = 0, beside_push_ms = 0;
   double wait_ms = 0;     // part of phases.allreduce spent waiting for slower workers of the host
   double wire_bytes = 0;  // a step, over all workers, both ways (report: wire_bytes_per_step)

@@ -13,13 +13,13 @@
 
 namespace rowhouse {
 
-// Which part of a trace is looked at: two whole iterations of training from its last tenth, when
-// everything is warm, as the authors of gpu_model.h take it; where that holds no two whole ones,
-// the last two of the trace, or the only one, or without any mark everything, as one.
+// Which part of a trace is looked at. As the authors of gpu_model.h take it: two whole iterations
+// of training from its last tenth, when everything is warm. If that does not hold two, the last two
+// iterations of the trace, or the only one. Without any mark, all of the trace, as one iteration.
 //
 // Iterations are marked by events "ProfilerStep#n"; or by the first label "## name ##" that occurs
-// twice; or by torch::autograd::GraphRoot; or by Optimizer.step: from one to the next. Of our own
-// profile all steps, by the numbers that its layers have.
+// twice; or by torch::autograd::GraphRoot; or by Optimizer.step: from one to the next. In our own
+// profile all steps are taken, by the numbers that its layers have.
 struct TraceWindow {
   double begin_us = 0;
   double end_us = 0;  // an event belongs to it if it starts before

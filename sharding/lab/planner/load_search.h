@@ -1,9 +1,10 @@
-// LoadSearch: which ranks get which tables, or pieces of them, so that the largest load is least.
+// LoadSearch: which ranks get which tables, or pieces of them, so that the largest load is as small
+// as possible.
 //
 // Tables go to ranks by longest processing time first (Graham, 1969). Then, as long as it makes the
 // fullest rank less full, one of its pieces moves to another rank or two pieces swap (the move and
-// swap neighbourhoods of Finn and Horowitz, 1979). Where neither helps, a piece is cut, if it may
-// be: what is too much goes to the emptiest rank, as in McNaughton's wrap-around rule (1959), so
+// swap neighbourhoods of Finn and Horowitz, 1979). Where neither helps, a piece is cut, if that is
+// allowed: the excess goes to the emptiest rank, as in McNaughton's wrap-around rule (1959), so
 // that few tables are cut. The limit of bytes holds throughout.
 //
 // All arithmetic is in whole numbers and nothing is random: equal input, equal result, everywhere.

@@ -25,10 +25,10 @@ class PlanChoice {
   PlanChoice(const Workload& workload, const ClusterShape& cluster, const Machine& machine,
              const PlannerOptions& options, const NodeLimits& limits, const TableForms& forms);
 
-  // Predicts the plan; it becomes the best one if it keeps to the limits and is faster. An error of
-  // the prediction, not of the plan.
+  // Predicts the plan; it becomes the best one if it keeps to the limits and is faster. Returns
+  // errors of the prediction, not of the plan.
   Status Try(const Plan& plan, const std::string& name);
-  // The same of parts that may be no plan at all, which are passed over.
+  // The same for parts that may make no plan at all: these are passed over.
   Status Try(const PlanByTable& parts, const std::string& name);
 
   // Every strategy for all tables, with workers pooling and with shards pooling where it is better.
@@ -83,7 +83,8 @@ class PlanChoice {
 // Cache shares for Plan::WithCacheShares, one for each physical table. Shares grow, one after the
 // other, where the next bytes save most reads, until a shard of the table is full: greedy, which is
 // optimal on one shard where curves of hits are concave. Tables on the workers, and tables whose
-// shards have room for all their rows, have none. Of the store "memory" nothing is read: none.
+// shards have room for all their rows, have none. With the store "memory" nothing is read, so there
+// are none.
 std::vector<std::optional<double>> ChooseCacheShares(const Workload& workload, const Plan& plan,
                                                      uint32_t shards_per_ps);
 

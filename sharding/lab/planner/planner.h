@@ -3,10 +3,10 @@
 // The cheapest form of each table by itself is placed by longest processing time first, then by
 // moves, swaps and cuts (sharding/lab/planner/load_search.h). The best of such drafts and of all
 // strategies by PredictStep is changed table by table, of few tables two at a time, as long as that
-// helps. At last the pieces of the best are spread anew, also with large tables divided by rows
-// that shards had pooled, if that is faster; or if it is clearly more even and takes at most 1 %
-// longer, and no longer than table_wise_lpt. tests/sharding/planner compares with all plans of
-// small instances.
+// helps. At last the pieces of the best plan are placed once more, also with those large tables
+// divided by rows that shards had pooled. The result is taken if it is faster; or if it is clearly
+// more even and takes at most 1 % longer, and no longer than table_wise_lpt. tests/sharding/planner
+// compares with all plans of small instances.
 //
 // The plan then gets the cache shares that save most reads (sharding/lab/planner/plan_choice.h),
 // where rows are stored in files and do not fit the caches.
@@ -58,8 +58,8 @@ struct PlannedRun {
   std::vector<TableDecision> tables;
   std::string method;        // that found it: "table_wise_lpt", "local search", ...
   uint64_t plans_tried = 0;  // by PredictStep
-  // Milliseconds that a PS node is busy in a step: the largest and the mean, and what no plan goes
-  // below that does the same work: the mean, or the largest table that cannot be divided.
+  // Milliseconds that a PS node is busy in a step: the largest, the mean, and a lower bound of the
+  // largest for plans that do the same work: the mean, or the largest table that cannot be divided.
   double largest_load = 0, mean_load = 0, lower_bound_load = 0;
 };
 

@@ -1,4 +1,4 @@
-// What ranks share on simulated hosts, and that no phase takes quite as long as predicted.
+// What ranks share on simulated hosts, and by how much phases differ from their predicted times.
 // Threads: one.
 #pragma once
 
@@ -14,9 +14,9 @@ namespace rowhouse {
 
 // The cores of hosts, for which the threads of their ranks compete.
 //
-// The work of a host is a fluid: what begins ends no earlier than by its own length, and no earlier
-// than the host, with all its cores, has done what was asked of it before. Where all work begins at
-// once, as in the phases of synchronous steps, the last end is that of processor sharing. Shards
+// The work of a host is a fluid. Work that begins takes at least its own length, and does not end
+// before the host, with all its cores, has done what was asked of it before. Where all work begins
+// at once, as in the phases of synchronous steps, the last end is that of processor sharing. Shards
 // come first, as the kernel runs a thread that wakes before one that has computed for long: their
 // work delays that of workers, and is not delayed by it.
 class HostCores {

@@ -36,8 +36,9 @@ struct StepWork {
   double beside_pull_ms = 0, beside_push_ms = 0;
   double pull_threads = 1, push_threads = 1;  // cores that its own share of them keeps busy
   std::vector<PsWork> ps;                     // each PS node
-  // How much more of the cores messages take on a host with fewer of them than threads: pushes, a
-  // worker's part of pulls, and answering pulls, if bags are not pooled there.
+  // How much more of the cores messages take on a host that has fewer cores than threads.
+  // exchange_load: pushes and a worker's part of pulls; answer_load: answering pulls, if bags are
+  // not pooled there.
   double exchange_load = 1, answer_load = 1;
 
   std::vector<uint32_t> host_of_ps, host_of_worker;

@@ -1,5 +1,5 @@
 // LookupsByRow: where in a table its lookups lie, so that a slice of contiguous rows gets its true
-// part of them. Of rows that lie scattered every range of rows has a part like any other.
+// part of them. Where rows lie scattered, ranges of equal length have equal parts.
 //
 // Threads: const functions may be shared.
 #pragma once

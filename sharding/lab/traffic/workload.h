@@ -61,8 +61,8 @@ struct Workload {
   std::vector<double> lookups;           // of each physical table, a sample
   // Where the hot rows of tables lie; null: rows are alike wherever they lie, as in scattered ids.
   std::shared_ptr<const AccessCounts> accesses;
-  // The same of each physical table, for the step's lookups: SpreadByRow makes it, and SetStep anew
-  // for another step. Null: as above.
+  // The same of each physical table, for the step's lookups: SpreadByRow makes it, and SetStep
+  // makes it again for another step. Null: as above.
   std::shared_ptr<const std::vector<std::optional<LookupsByRow>>> by_row;
   // Of each physical table, or empty: the share of its accesses (distinct rows of steps) that miss
   // in an LRU cache of this many rows, as a trace has it, first touches included. It stands in for

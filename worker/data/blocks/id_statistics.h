@@ -1,7 +1,7 @@
 // IdStatistics: how the lookups of a column are spread over its ids, in bounded memory.
 //
-// Up to `max_ids` different ids are counted exactly. Of more, a second and a third pass over the
-// lookups count exactly
+// Up to `max_ids` different ids are counted exactly. If there are more, a second and a third pass
+// over the lookups count exactly
 //   - frequent ids: those that occur at least twice among max_ids lookups taken at equal distances;
 //   - of the others, a random sample of ids: those whose hash is below a bound, which is halved
 //     whenever the sample exceeds max_ids (adaptive distinct sampling; Gibbons, 2001), each of
@@ -25,7 +25,7 @@ struct IdStatistics {
   uint64_t lookups = 0;
   double distinct = 0;   // ids
   double seen_once = 0;  // ids
-  // Shares of lookups that are of the 0.1 %, 1 % and 10 % of ids looked up most, at least one id.
+  // Shares of lookups that go to the 0.1 %, 1 % and 10 % of ids looked up most, at least one id.
   double top_permille = 0, top_percent = 0, top_tenth = 0;
   double zipf_exponent = 0;  // of counts over ranks; 0: all alike, or fewer than 2 ids
   bool is_exact = true;      // all but the exponent, which is a fit

@@ -1,6 +1,7 @@
 // SampleSplit: which samples of data train and which test, without an index of samples in memory.
-// SampleOrder: which of them comes at a position of an epoch. Both depend on the data's blocks, the
-// options and the epoch only, not on who reads, what was read before or how many read.
+// SampleOrder: which of them comes at a position of an epoch. Both depend only on the data's
+// blocks, the options and the epoch, and not on who reads, on how many read, or on what was read
+// before.
 //
 // A split is, by name,
 //   tail    the last round-half-even(n * test_fraction) of n samples test
@@ -10,8 +11,8 @@
 //           the layout has the days as files); of the last day the first half, rounded up, tests,
 //           and the rest, which DLRM validates on, is not used; the days before it train
 // or as a file says of each sample (a split index).
-// Of the samples that a split trains on, the last round-half-even(n * valid_fraction) in the order
-// of the data are for validation instead. Train samples come, by name,
+// The last round-half-even(n * valid_fraction) of the samples that a split trains on, in the order
+// of the data, are for validation instead. Train samples come, by name,
 //   none    as they lie
 //   total   in one permutation of all, numpy's from the seed, the same in all epochs, as DLRM does;
 //           its index takes 4 bytes a sample in memory

@@ -76,11 +76,11 @@ class ConversionState {
 };
 
 // Tells a file from what it was before: size, times of the last change of bytes and of facts,
-// inode, and a digest of 64 pieces spread over it. Who changes bytes and puts size and time of
-// change back does not change them unseen: the system's own time of change (ctime) cannot be set.
-// (On a file system without one, such as FAT, only the pieces tell.) Waits until a change would
-// have another time: 20 ms after the last one, two seconds where times are whole seconds. kUsage if
-// it cannot be read.
+// inode, and a digest of 64 pieces spread over it. A change of bytes is seen even if size and time
+// of change are put back, because the system's own time of change (ctime) cannot be set. (On a file
+// system without one, such as FAT, only the pieces tell.) Waits until a change would have another
+// time: 20 ms after the last one, two seconds where times are whole seconds. kUsage if it cannot be
+// read.
 Result<std::string> FileIdentity(const std::string& path);
 
 // <out> without slashes at its end.

@@ -6,8 +6,8 @@
 // preprocessing is given or nothing has to be counted. The second maps samples and writes blocks.
 //
 // What is done is kept in <out>.partial (worker/data/convert/conversion_state.h): a conversion that
-// was killed goes on there and gives the same bytes. A first pass that was killed begins anew; the
-// second goes on behind the last blocks that were synced.
+// was killed goes on there and gives the same bytes. A first pass that was killed starts again from
+// its beginning; the second goes on behind the last blocks that were synced.
 //
 // The samples of each chunk of text (worker/data/text/text_chunks.h) are blocks of their own, so
 // that blocks do not depend on threads either.

@@ -73,9 +73,9 @@ struct Moments {
 bool HasFirstPass(const TextFormat& format, const ConversionOptions& options);
 
 // Writes the preprocessing into `directory`: a new one, or options.preprocessing with more tokens,
-// where those for which a table has no row are left as unknown as they were. Returns the digests of
-// the files that it has read, none if it had to read none. A dictionary column with rows == 0:
-// sized to its tokens. A dictionary that needs more rows than its table has:
+// in which tokens without a row in their table stay unknown. Returns the digests of the files that
+// it has read, none if it had to read none. A dictionary column with rows == 0: sized to its
+// tokens. A dictionary that needs more rows than its table has:
 //   its table takes bad ids        it is written whole
 //   it has a row for rare tokens   that row stands for the tokens that appear last
 //   neither                        kUsage

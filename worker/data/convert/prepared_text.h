@@ -38,10 +38,10 @@ Result<TextConversion> MakeTextConversion(const std::string& source, const Datas
                                           const std::string& directory);
 
 // Rows that each table needs for options.file, Criteo's unless options.text.schema says otherwise:
-// the number of different tokens in its column, modulo max_ind_range if that is above 0; of a
-// cross, of different pairs, and the rows that are kept for others. Reads the text once; holds 2
-// bytes for each different token of a column, and 8 to 16 for each pair of a cross. kUsage as
-// TextChunks and the format, for more than max_bad_lines bad lines, for data without a line, and
+// the number of different tokens in its column, modulo max_ind_range if that is above 0; for a
+// cross, the number of different pairs, and the rows that are kept for others. Reads the text once;
+// holds 2 bytes for each different token of a column, and 8 to 16 for each pair of a cross. kUsage
+// as TextChunks and the format, for more than max_bad_lines bad lines, for data without a line, and
 // for a cross of buckets whose edges the data decide.
 Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options);
 
@@ -51,8 +51,8 @@ Result<std::vector<uint64_t>> CountCriteoIds(const DatasetOptions& options);
 // Without a cache it lies in "<TMPDIR or /tmp>/rowhouse-data-XXXXXX" and goes with the object;
 // leftovers of a killed process are removed by the next one on the host. In a cache it stays, under
 // a name that says what it was made of, and is used again by runs of the same files (path and
-// FileIdentity), schema, tables and preprocessing. A run that was stopped while it was made
-// leaves what is done there, and the next one goes on.
+// FileIdentity), schema, tables and preprocessing. If a run is stopped while it makes one, the next
+// run goes on with what is there.
 class PreparedText {
  public:
   // Prepares options.file, and options.held_out.test_file with the same preprocessing, unless that

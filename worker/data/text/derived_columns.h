@@ -15,8 +15,8 @@
 namespace rowhouse {
 
 // The columns of the text that the schema needs: without buckets and crosses, and with the numbers
-// that buckets are made of as dense columns behind the others. A format with columns of its own of
-// which the schema names none has the numbers already.
+// that buckets are made of as dense columns behind the others. If a format has columns of its own
+// and the schema names none of them, the format gives the numbers already.
 Schema WithoutDerived(const Schema& schema);
 
 // The format `name` with the buckets and crosses of options.schema. Where the schema names columns,

@@ -3,9 +3,9 @@
 //
 // Dense column. A number (field_text.h); a field that says that there is none is NaN.
 // Categorical column. A token, or with a separator several, of which empty ones are passed over; a
-//   field without a token is an empty bag. So is, for tokens that are integers or hexadecimal, one
-//   that says that there is no number. With a weight separator, the number behind the last one in a
-//   token is its weight, which is 1 where there is none.
+//   field without a token is an empty bag. If tokens are integers or hexadecimal, so is a
+//   field that says that there is no number. With a weight separator, the number behind the last
+//   one in a token is its weight, which is 1 where there is none.
 // Label. By the schema's rule: LabelReader, which libsvm uses, too. All formats use BadRecords.
 //
 // Threads: const after construction; any thread. A BadRecords: one.

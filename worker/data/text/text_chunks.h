@@ -23,9 +23,9 @@
 namespace rowhouse {
 
 // The files of `list`: paths and patterns (* ? [...]), joined by commas, in the order given; files
-// of one pattern in the order of names, numbers in them by value (day_2 before day_10). A path that
-// is not there while PATH_0 is stands for files of days: PATH_0, PATH_1, ... up to the last. "-"
-// alone is standard input. kUsage if a pattern fits nothing, a day is missing, a file is named
+// of one pattern in the order of names, numbers in them by value (day_2 before day_10). If a path
+// does not exist but PATH_0 does, the path means files of days: PATH_0, PATH_1, ... up to the last.
+// "-" alone is standard input. kUsage if a pattern fits nothing, a day is missing, a file is named
 // twice, or a path is a directory. Whether a file can be read is not looked at.
 Result<std::vector<std::string>> ExpandFiles(const std::string& list);
 
@@ -77,7 +77,7 @@ class TextChunks {
   Status OpenNextFile();
   // Appends the rest of the last call and bytes of the file to *buffer, until it has `size`.
   Status Fill(std::string* buffer, size_t size);
-  // Where the last record of `buffer` ends that an empty line does not follow; 0: none ends there.
+  // Where a record of `buffer` ends: the last one that no empty line follows; 0: there is none.
   size_t CutOf(const std::string& buffer) const;
   // Keeps what is behind `cut` for the next call and numbers the chunk.
   void Take(size_t cut, TextChunk* chunk);

@@ -82,8 +82,8 @@ class TextFormat {
   // (worker/data/blocks/sample_order.h) are then cut by lines.
   virtual bool drops_lines() const { return false; }
 
-  // Overwrites *raw with the samples of the chunk, in order; appends bad records to *bad. An error
-  // is one that leaving out a line does not mend: a header that lacks a column.
+  // Overwrites *raw with the samples of the chunk, in order; appends bad records to *bad. Returns
+  // an error only for what leaving out a line does not mend, such as a header that lacks a column.
   virtual Status Parse(const TextChunk& chunk, Batch* raw, std::vector<BadLine>* bad) const = 0;
 };
 
