@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -56,6 +57,23 @@ void AddHull(const TableDemand& table, size_t number, uint64_t least, uint64_t b
   }
 }
 
+struct Granted {
+  std::vector<uint64_t> bytes;  // of each table
+  size_t cut;                   // the stretch that was granted in part; their number if none was
+};
+
+// `bytes`, and `budget` bytes for stretches, the first ones first.
+Granted Grant(const std::vector<Stretch>& stretches, std::vector<uint64_t> bytes, uint64_t budget) {
+  size_t cut = stretches.size();
+  for (size_t i = 0; i < stretches.size(); ++i) {
+    const uint64_t granted = std::min(stretches[i].bytes, budget);
+    if (granted > 0 && granted < stretches[i].bytes) cut = i;
+    bytes[stretches[i].table] += granted;
+    budget -= granted;
+  }
+  return {.bytes = std::move(bytes), .cut = cut};
+}
+
 }  // namespace
 
 double PredictedMisses(const std::vector<TableDemand>& tables, const std::vector<uint64_t>& bytes) {
@@ -79,12 +97,23 @@ std::vector<uint64_t> SplitBudget(const std::vector<TableDemand>& tables, uint64
   }
   // Stable: segments of one table keep their order.
   std::ranges::stable_sort(stretches, std::greater(), &Stretch::saved_per_byte);
-  for (const Stretch& stretch : stretches) {
-    const uint64_t granted = std::min(stretch.bytes, budget);
-    bytes[stretch.table] += granted;
-    budget -= granted;
+  Granted best = Grant(stretches, bytes, budget);
+  if (best.cut == stretches.size()) return best.bytes;
+  // A part of a segment may save nothing, as of one that ends where a table is whole. Then the
+  // bytes are better spent on that segment whole, or on the other tables.
+  const auto cut = static_cast<ptrdiff_t>(best.cut);
+  const auto is_of_cut = [table = stretches[best.cut].table](const Stretch& stretch) {
+    return stretch.table == table;
+  };
+  std::vector<Stretch> first = stretches, last = stretches;
+  std::stable_partition(first.begin(), first.begin() + cut + 1, is_of_cut);
+  std::stable_partition(last.begin() + cut, last.end(), std::not_fn(is_of_cut));
+  for (const std::vector<Stretch>& order : {first, last}) {
+    Granted other = Grant(order, bytes, budget);
+    if (PredictedMisses(tables, other.bytes) < PredictedMisses(tables, best.bytes))
+      best = std::move(other);
   }
-  return bytes;
+  return best.bytes;
 }
 
 std::vector<uint64_t> MoveBudget(const std::vector<TableDemand>& tables, uint64_t budget,

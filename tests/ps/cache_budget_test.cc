@@ -50,6 +50,15 @@ TEST(CacheBudget, AStepIsWorthItsWholeWidth) {
   EXPECT_GE(SplitBudget(tables, 80'000)[0], 29'000u);
 }
 
+TEST(CacheBudget, WhatIsLeftDoesNotGoToAPartThatSavesNothing) {
+  // A byte is missing to hold both as a whole. The first saves more a byte, but misses little
+  // without its last one; the second misses most accesses until all of its rows are there.
+  std::vector<TableDemand> tables = {Table(55'012, 2575), Table(17'907, 6361)};
+  tables[0].bytes = 25'749;
+  tables[1].bytes = 14'060;
+  EXPECT_THAT(SplitBudget(tables, 39'808), testing::ElementsAre(25'748u, 14'060u));
+}
+
 TEST(CacheBudget, AWholeTableMissesNotEvenFirstAccesses) {
   TableDemand cold = Table(1000, 0);
   cold.bytes = 4000;
