@@ -154,8 +154,9 @@ ROWHOUSE_KERNEL_BODY void ReadColumns(const std::byte* row, size_t column,
   }
 }
 
-// Floats: kBytes of the row from `column` on, which this pass over the bag reads. So each pass
-// waits for its own lines; all of a row's in the first pass are more than a CPU fetches at a time.
+// Prefetches what this pass over the bag reads of the row: of floats kBytes from `column` on. All
+// lines of all rows, asked for in the first pass, are more than a CPU fetches at a time. Of smaller
+// numbers the first pass asks for the whole row.
 template <uint32_t kBits, size_t kBytes>
 ROWHOUSE_KERNEL_BODY void PrefetchColumns(const BagWork& work, size_t lookup, size_t column) {
   const std::byte* const row = RowOf(work, lookup);

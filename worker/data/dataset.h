@@ -1,5 +1,5 @@
 // Dataset: a data source: epochs of train samples, a fixed sequence of test samples, and a fixed
-// sequence of samples for validation. The last choose among models and are neither trained on nor
+// sequence of samples for validation, which choose among models and are neither trained on nor
 // tested. Every worker opens the same one and reads its own slices.
 //
 // Determinism: sample s of epoch e does not depend on rank, on the number of workers, or on slices
