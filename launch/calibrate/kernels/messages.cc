@@ -3,10 +3,13 @@
 //   push_tables, push_tables_worker, push_tables_shard (tables, shards)
 //       a pull and a push of one row of 4 floats of each table on each shard, by sgd
 //   bags_pull, bags_pull_worker, bags_pull_shard,
-//   bags_push, bags_push_worker, bags_push_shard, bags_update (bags, bag_length, dim)
-//       one table whose bags one shard pools; applying its gradients by sgd
+//   bags_push, bags_push_worker, bags_push_shard, bags_update
+//       (bags, bag_length, dim, new_share)
+//       one table whose bags one shard pools; applying its gradients by sgd; new_share: distinct
+//       rows / lookups of a batch
 // Shards have a thread and a socket each, as PS nodes have.
 #include <algorithm>
+#include <cmath>
 
 #include "common/scatter.h"
 #include "launch/bench/measured_shard.h"
@@ -55,12 +58,20 @@ class Tables final : public MeasuredKernel {
   std::vector<RowBatch> batches_;
 };
 
+// Rows of a table of which that share of evenly spread lookups is distinct: with r rows a lookup,
+// it is r (1 - exp(-1 / r)).
+uint64_t RowsWithDistinct(uint64_t lookups, double share) {
+  double rows = 0.01;  // a lookup
+  while (rows * -std::expm1(-1 / rows) < share) rows *= 1.01;
+  return std::max<uint64_t>(1, std::llround(rows * static_cast<double>(lookups)));
+}
+
 class BagsOnShards final : public MeasuredKernel {
  public:
   Status Prepare(std::span<const double> sizes) override {
     shards_.reset();
     const size_t bags = SizeOf(sizes[0]), bag_length = SizeOf(sizes[1]);
-    const uint64_t rows = std::max<uint64_t>(4 * bags * bag_length, 10'000);
+    const uint64_t rows = RowsWithDistinct(bags * bag_length, sizes[3]);
     const EmbeddingTables tables =
         MeasuredTables(1, rows, static_cast<uint32_t>(SizeOf(sizes[2])), "sgd", "exact");
     ASSIGN_OR_RETURN(shards_, LocalShards::Start(tables, 1, /*pools=*/true));
@@ -109,8 +120,10 @@ REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
                    "bags_push_worker", "bags_push_shard", "bags_update"},
        .grid = {{"bags", {1, 256, 1024, 2048, 8192}},
                 {"bag_length", {1, 8, 32}},
-                {"dim", {4, 16, 64}}},
-       .held_out = {{1024, 4, 16}, {1024, 16, 32}, {4096, 8, 24}, {512, 20, 64}},
+                {"dim", {4, 16, 64}},
+                {"new_share", {0.1, 0.9}}},
+       .held_out =
+           {{1024, 4, 16, 0.9}, {1024, 16, 32, 0.4}, {4096, 8, 24, 0.2}, {512, 20, 64, 0.6}},
        .judged_as = {"pull", "", "", "push", "", "", "update"},
        .patience = 4,
        .make = Makes<BagsOnShards>()},

@@ -32,8 +32,9 @@ Exchange& Exchange::operator+=(const Exchange& other) {
 
 // What a message takes whatever is in it is taken once.
 double BagTimes::MsOf(const std::string& kernel, const Lists& lists) {
-  const double of_list = times_.Ms(kernel, {lists.bags, lists.length, lists.dim});
-  const double empty = std::min(of_list, times_.Ms(kernel, {1.0, 1.0, lists.dim}));
+  const double new_share = std::min(1.0, lists.rows / (lists.bags * lists.length));
+  const double of_list = times_.Ms(kernel, {lists.bags, lists.length, lists.dim, new_share});
+  const double empty = std::min(of_list, times_.Ms(kernel, {1.0, 1.0, lists.dim, 1.0}));
   return empty + lists.lists * (of_list - empty);
 }
 

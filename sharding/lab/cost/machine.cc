@@ -191,11 +191,21 @@ void AddExchange(Machine* machine, const std::string& stem, double ns_per_row,
   add("_shard", 25'000, 0.55);
 }
 
+// Of a list of bags. A lookup of a row that the list looks up again takes a quarter of the first.
+KernelTable BagKernel(double fixed, double ns_per_bag, double ns_per_bag_float,
+                      double ns_per_lookup, double ns_per_float) {
+  return Kernel({Axis("bags", 1, 1e6), Axis("bag_length", 0.01, 1000), Axis("dim", 1, 1024),
+                 Axis("new_share", 0.01, 1)},
+                [=](Sizes s) {
+                  const double of_lookup = ns_per_lookup + ns_per_float * s[2];
+                  return fixed + s[0] * (ns_per_bag + ns_per_bag_float * s[2] +
+                                         s[1] * of_lookup * (0.25 + 0.75 * s[3]));
+                });
+}
+
 void AddBagExchange(Machine* machine, const std::string& stem) {
   const auto add = [&](const char* part, double fixed, double lookup, double value) {
-    machine->kernels[stem + part] = Kernel(
-        {Axis("bags", 1, 1e6), Axis("bag_length", 0.01, 1000), Axis("dim", 1, 1024)},
-        [=](Sizes s) { return fixed + s[0] * (5 + s[1] * (lookup + value * s[2]) + 0.5 * s[2]); });
+    machine->kernels[stem + part] = BagKernel(fixed, 5, 0.5, lookup, value);
   };
   add("", 60'000, 30, 0.3);
   add("_worker", 25'000, 5, 0.02);
@@ -280,9 +290,7 @@ Machine Machine::Typical() {
   AddExchange(&machine, "push", 40, 0.8);
   machine.kernels["update_any"] = Kernel({Axis("rows", 1, 1e6), Axis("dim", 1, 1024)},
                                          [](Sizes s) { return 10'000 + s[0] * (40 + 0.5 * s[1]); });
-  machine.kernels["bags_update"] =
-      Kernel({Axis("bags", 1, 1e6), Axis("bag_length", 0.01, 1000), Axis("dim", 1, 1024)},
-             [](Sizes s) { return 10'000 + s[0] * s[1] * (40 + 0.5 * s[2]); });
+  machine.kernels["bags_update"] = BagKernel(10'000, 0, 0, 40, 0.5);
   AddBagExchange(&machine, "bags_pull");
   AddBagExchange(&machine, "bags_push");
   AddWorkerKernels(&machine);

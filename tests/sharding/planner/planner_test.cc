@@ -261,22 +261,6 @@ Workload MetaWorkload(const MetaShape& shape, uint64_t samples) {
   return MadeWorkload(tables, samples);
 }
 
-// Of clusters with a shard a node.
-// 0 if one of them is cut.
-size_t WholeTablesOnBusiestNode(const PlannedRun& planned) {
-  const auto& nodes = planned.cost.ps;
-  const auto busiest = std::ranges::max_element(nodes, {}, &RankCost::busy_ms) - nodes.begin();
-  size_t tables = 0;
-  for (uint32_t t = 0; t < planned.plan.tables(); ++t) {
-    const auto slices = planned.plan.slices(TableId{t});
-    const auto there =
-        std::ranges::count(slices, ShardId{static_cast<uint32_t>(busiest)}, &Slice::shard);
-    if (there > 0 && slices.size() > 1) return 0;
-    tables += there > 0 ? 1 : 0;
-  }
-  return tables;
-}
-
 TEST(Planner, PlansAThousandTablesForAThousandRanks) {
   SplitMix64 random(3);
   std::vector<MadeTable> tables(1000);
@@ -304,11 +288,8 @@ TEST(Planner, PlansAThousandTablesForAThousandRanks) {
     EXPECT_LE(planned.plans_tried, 40u);  // of which each takes tens of milliseconds
     EXPECT_GE(planned.largest_load, planned.lower_bound_load);
     // Rows can be spread as evenly as one likes. Of bags that shards pool, ranges of columns all
-    // look up every id: then a shard may have more, but no more than one whole table.
-    const bool is_even = planned.largest_load <= 1.05 * planned.mean_load;
-    EXPECT_TRUE(is_even || (pools && WholeTablesOnBusiestNode(planned) == 1)) << has_files << pools;
-    // As docs/sharding.md says.
-    const double most = !pools ? 1.05 : has_files ? 5.5 : 2.4;
+    // look up every id, so that cutting them until all shards are alike takes longer.
+    const double most = !pools ? 1.05 : has_files ? 1.35 : 1.15;  // as docs/sharding.md says
     EXPECT_LE(planned.largest_load, most * planned.mean_load) << has_files << pools;
   }
 }
