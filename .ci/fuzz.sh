@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the readers of data that come from outside:  .ci/fuzz.sh SECONDS [TARGET...]
-# Each target (tests/fuzz/TARGET_fuzz.cc; all by default) runs for so many seconds, from its corpus in
+# Each target (tests/fuzz/TARGET_fuzz.cc; all by default) runs for SECONDS, from its corpus in
 # tests/fuzz/corpus/TARGET. What it finds is left in build/fuzz/findings; put it into the corpus when
 # it is mended. What it learns is kept in build/fuzz/learnt. Needs clang (launch/setup.sh --ci).
 set -euo pipefail

@@ -2,7 +2,7 @@
 # Runs the tests of threads under ThreadSanitizer, and all unit tests and the simulation under
 # AddressSanitizer and UndefinedBehaviorSanitizer. Says what it ran and what it did not.
 #   .ci/sanitizers.sh [--budget=SECONDS] [PIECE...]
-#     --budget   begin nothing, and end what is running, after so many seconds (default: no limit)
+#     --budget   begin nothing, and end what is running, after this many seconds (default: no limit)
 #     PIECE      threads, sim, families or a floor: common, sharding, ps, worker, launch (default: all)
 set -euo pipefail
 cd "$(dirname "$0")/.."

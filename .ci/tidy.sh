@@ -3,7 +3,7 @@
 #   .ci/tidy.sh [--base=COMMIT] [--all] [--budget=SECONDS]
 #     --base     what changed since this commit (default: since 20 commits ago)
 #     --all      every source, changed or not
-#     --budget   begin no source after so many seconds, and say how many are left (default: no limit)
+#     --budget   begin no source after this many seconds, and say how many are left (default: no limit)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -114,7 +114,7 @@ ask_what_it_waits_for() {
 trap ask_what_it_waits_for URG
 
 # mpirun may wait for ever for what is left of a run whose host is gone, or be stopped itself: it is killed
-# once all ranks on this host have ended and it has not for so many seconds. Where no rank was seen, as on a
+# once all ranks on this host have ended and it has not ended this many seconds later. Where no rank was seen, as on a
 # host that only starts the run, it is left alone. After SIGUSR1, for the operator who asked twice, it has
 # five seconds, whatever is left.
 end_deadline="${MPIRUN_END_DEADLINE:-60}"

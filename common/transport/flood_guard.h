@@ -5,11 +5,11 @@
 // came by each TCP connection (those of Unix sockets it counts itself), and estimates the memory
 // that those take which no listener has taken: small messages take a multiple of their bytes, as
 // those of the same connection did that were taken last, and libzmq keeps a buffer for what one
-// read brought, however little, while a message of it is there. While that is more than what else
-// the process takes leaves of the limit, connections of which more than a little is unread get
-// nothing to read; the others, newcomers among them, go on. Who waits in vain for a second, as
-// nothing is taken from messages that have not come whole, is hung up on, the one with the most
-// first. What it sent is thrown away, and free memory is given back.
+// read brought, however little, while a message of it is there. While that
+// exceeds the limit less all other memory of the process, connections of which more than a little
+// is unread get nothing to read; the others, newcomers among them, go on. If a second passes and
+// nothing was taken, because messages are incomplete, the guard hangs up, first on the connection
+// with the most unread. What that sent is thrown away, and free memory is given back.
 //
 // It counts what came, so it sees messages that never end, too; but not in how many frames, of
 // which each takes 64 bytes.
@@ -48,8 +48,8 @@ class FloodGuard {
   // memory that it took. False: it was hung up on, so nobody has to look at the message.
   [[nodiscard]] bool CountRead(int fd, uint64_t bytes, uint64_t memory_bytes);
 
-  // Of messages that were taken and are being looked at: until then nobody else counts them. A
-  // listener has one of `bytes` now instead of one of `before_bytes`; 0: none.
+  // The message that a listener handles now has `bytes`; the one before had `before_bytes`. 0: no
+  // message. Nobody else counts the memory of these messages.
   void CountInHand(uint64_t before_bytes, uint64_t bytes);
 
   // How many of `bytes` the calling thread may read of the connection `fd` now. 0: it is to ask

@@ -12,8 +12,8 @@ namespace rowhouse {
 
 // A worker that has no gradients for a shard sends one part without rows. header.sender: its rank.
 // Payload frames:
-//   0  ids u64, of the rows of `tables`, in order. Over all parts of a worker's push of a step, a
-//      row occurs once for each slice on this shard that holds some of its columns
+//   0  ids u64, of the rows of `tables`, in order. In one worker's push of a step, all parts
+//      together, a row occurs once for each slice of it on this shard
 //   1  gradients, f32 or, with push_precision bf16 (job description), bf16, of the columns of each
 //      entry, row after row
 //   2  lookup counts u32, one for each row, at least 1; may be empty if no table of the part has

@@ -63,7 +63,8 @@ struct AccountOptions {
   int runs = 3;      // of an attempt
   int attempts = 4;  // at most
 };
-// The slowdown that was measured last, after the run before, is taken as that before this run.
+// Measures the slowdown after the run. As that before the run it takes what was measured after the
+// previous one.
 Result<AccountedRun> Account(const TrainedConfig& config, const Machine& machine,
                              const AccountOptions& options, SlowdownMeter* slowdown);
 

@@ -9,8 +9,8 @@
 
 namespace rowhouse {
 
-// kUsage, with examples, for `train` where nothing says what to train: no flag at all, or only of
-// what the run leaves behind.
+// kUsage, with examples, for `train` where nothing says what to train: no flag at all, or only
+// flags that name output files.
 Status CheckSaysWhatToTrain(const CommandLine& command_line);
 
 // Defaults, then --config (or the model's own config, if a run goes on from a model or a model

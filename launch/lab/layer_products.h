@@ -15,7 +15,7 @@ namespace rowhouse {
 // that these have waited for.
 double CpuSecondsOf(int who);
 
-// Of seven steps after a first one.
+// Times seven steps, after one to warm up.
 StepTime MeasureSteps(const std::function<void()>& step);
 
 class LayerProducts {

@@ -51,8 +51,8 @@ struct TrainedCase {
   uint64_t epochs = 1;
   ElementType precision = ElementType::kF32;  // of the layers: kF32 or kBf16
   std::optional<double> target = {};          // least ratio to PyTorch
-  std::optional<double> step_target = {};     // most of its products that the step takes
-  std::optional<double> ceiling_target = {};  // least share of what its products alone would reach
+  std::optional<double> step_target = {};     // most of (its time / that of its products)
+  std::optional<double> ceiling_target = {};  // least share of the pace of its products alone
 };
 // Cases of Kaggle's shape, where oneDNN uses the instruction set `isa` (OneDnnCpuIsa). The first
 // two have batch 2048, with one thread and with two. Where the CPU has products of bf16, a case of

@@ -25,7 +25,7 @@ constexpr uint64_t kIdsAtOnce = 16384;
 // Floats of a stored table read at a time.
 constexpr uint64_t kFloatsAtOnce = uint64_t{1} << 24;
 constexpr size_t kTextBytesAtOnce = size_t{1} << 20;
-// Small tables are read once, into so much memory.
+// Tables of at most this size are read once, into memory.
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
 
 std::string WithoutSlashes(std::string path) {

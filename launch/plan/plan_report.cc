@@ -274,9 +274,9 @@ Figures TraceFigures(const TraceSummary& summary) {
   figures.Add(TablesOf(summary));
   figures.Append(
       "\na step: distinct rows of one; reuse: lookups of a distinct row; zipf: exponent fitted to "
-      "the\nhottest rows; miss: of an LRU cache that holds so much of the distinct rows, asked "
-      "once "
-      "a step for\neach row; first: misses of any cache, as a row is new");
+      "the\nhottest rows; miss: share of rows that an LRU cache with this part of the "
+      "distinct rows\nmisses, asked once a step for each; first: misses of any cache, as a row is "
+      "new");
   if (error > 0.0) figures.Say("; miss ratios are within {:.3f} in the mean", error);
   figures.Append("\n\n");
   figures.Add(BagsOf(summary));

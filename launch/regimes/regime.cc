@@ -96,7 +96,7 @@ class Subject {
   uint64_t table_bytes() const { return floats_ * sizeof(float); }
 
  private:
-  // So many that rows of the DRAM table have left the caches when their batch comes again.
+  // Enough that rows of the DRAM table have left the caches when their batch comes again.
   static constexpr uint64_t kBatches = 64;
 
   const uint64_t floats_, lookups_;

@@ -21,7 +21,7 @@
 namespace rowhouse {
 
 struct PieceTurns {
-  // So many threads compute at a time.
+  // At most this many threads compute at a time.
   explicit PieceTurns(uint32_t threads) : computing(threads) {}
 
   Mutex reading;

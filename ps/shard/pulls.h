@@ -1,9 +1,10 @@
 // Pulls: each row of a pull comes from the cache, or else from the store, or, if it was never
 // written, from its initialiser.
 //
-// A pull of a later step is parked until that step is next, and one for whose answer the node's
-// memory limit leaves no room until others are sent; of a worker that does not read, its own. A
-// pull that misses waits for the store while others pass. The rows that were missing get slots of
+// Two kinds of pulls are parked: a pull of a later step, until that step is next; and a pull whose
+// answer does not fit into the node's memory limit, until other answers are sent. If a worker does
+// not read its answers, only its own pulls wait. A pull that misses waits for the store while
+// others pass. The rows that were missing get slots of
 // the cache, pinned for the step, in place of rows that the policy evicts (dirty ones are written
 // back). A row for which there is no slot is answered without one, and is read or initialised again
 // when the step is applied. An eval pull changes nothing in the cache. Bags whose rows are all in

@@ -17,7 +17,7 @@ namespace rowhouse {
 // Shards of one node are opened side by side.
 class OpeningProgress {
  public:
-  // So many bytes of rows have to be opened beside those expected so far.
+  // This many more bytes of rows have to be opened.
   void Expect(uint64_t bytes) { bytes_total_ += bytes; }
 
   // Counts bytes that were opened, read or moved. Whoever opens calls this every few milliseconds,

@@ -47,8 +47,8 @@ class RowFrames {
   // Payload frames, the part's pieces one after the other.
   Frame Ids(const std::vector<RowBatch>& batches, const MessagePart& part) const;
   Frame Counts(const std::vector<RowBatch>& batches, const MessagePart& part) const;
-  // A loan of the batch's gradients, which shares `kept`, where they lie there as the frame has
-  // them; else a copy, rounded to the precision.
+  // If the batch holds the gradients in the frame's order and precision, a loan that keeps `kept`
+  // alive; else a copy, rounded to the precision.
   Frame Gradients(const std::vector<RowBatch>& batches, const MessagePart& part,
                   const std::shared_ptr<KeptGradients>& kept) const;
 

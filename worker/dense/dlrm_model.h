@@ -57,11 +57,12 @@ class DlrmModel {
   // neither.
   void DropUnitsBy(const std::optional<DropoutDraws>& draws);
 
-  // Batch normalisation in training: how sums over workers are made, null for one worker; how many
-  // floats each has, in the order in which a pass forward and backward makes them, with or without
-  // samples; and after the pass, new running statistics.
+  // Batch normalisation in training. How sums over workers are made; null for one worker.
   void SumOverWorkersBy(SumOverWorkers sum);
+  // Floats of each of these sums, in the order in which a pass forward and backward makes them. It
+  // makes all of them without samples, too.
   std::vector<size_t> SumsOfAStep() const;
+  // After the pass: new running statistics.
   void MoveStatistics();
 
   // dense: samples x bottom_mlp[0]; it stays where it is until after Backward. pooled[k]: samples x

@@ -11,8 +11,7 @@
 //
 // Exactness: sums of integers are exact and the rest is elementwise f32, so every instruction set,
 // batch and number of threads gives the same bits. An input, weight or bias that is not finite
-// gives
-//            outputs that are not.
+//            gives outputs that are not finite.
 // Threads:   one caller.
 #pragma once
 

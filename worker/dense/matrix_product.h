@@ -79,8 +79,8 @@ class MatrixProducts {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether this CPU has products of a type. bf16: those with AVX-512, be it that they have no
-// instruction for it, which is slow; all others: every CPU.
+// Whether this CPU has products of a type. bf16: CPUs with AVX-512; slowly, if they lack
+// instructions for bf16. All other types: every CPU.
 bool HasProductsOf(ElementType type);
 
 // Time of products of bf16 over that of the same in f32, on this CPU and the threads of this

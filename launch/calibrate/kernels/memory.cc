@@ -19,7 +19,7 @@ class Gather final : public MeasuredKernel {
     if (table_.empty()) table_.assign(kMaxBytes, 'r');
     row_bytes_ = SizeOf(sizes[1]);
     const size_t rows = SizeOf(sizes[0]) / row_bytes_;
-    // So many that rows have left a cache that is too small for the table when their turn comes
+    // Enough that rows have left a cache that is too small for the table when their turn comes
     // again.
     places_.resize(std::max<size_t>(kRows, std::min<size_t>(rows, 64 * kRows)));
     SplitMix64 bits(7);

@@ -54,7 +54,7 @@ const Charts = (() => {
     return sorted;
   }
 
-  // Whole numbers from low to high, about so many.
+  // Whole numbers from low to high, about this many.
   function wholeTicks(low, high, number) {
     const step = Math.max(1, Math.ceil((high - low) / Math.max(1, number)));
     const ticks = [];
@@ -233,7 +233,7 @@ const Charts = (() => {
     });
   }
 
-  // A name in lines of so many letters, broken behind punctuation and spaces; five at most.
+  // A name in lines of at most this many letters, broken behind punctuation and spaces; five at most.
   function wrapped(name, letters) {
     const lines = [""];
     for (const part of name.match(/[^\s_+\-.,/]*[\s_+\-.,/]?/gu)) {

@@ -79,7 +79,8 @@ struct MemoryTraffic {
 // Requires what TrafficOfStep requires.
 MemoryTraffic MemoryTrafficOf(const Workload& workload, const Plan& plan, const CpuMemory& memory);
 
-// Of the host that moves most, as ranks are dealt to hosts: the PS nodes in turn, then the workers.
+// Bytes of the host that moves most. Ranks are placed on hosts in turn, PS nodes first, then
+// workers.
 double BytesOfBusiestHost(const MemoryTraffic& traffic, const ClusterShape& cluster);
 
 // By the constants dram_gbs and llc_bytes; what is not measured is as CpuMemory has it.

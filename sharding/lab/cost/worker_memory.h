@@ -8,8 +8,8 @@
 
 namespace rowhouse {
 
-// So many rows of a table: records with optimizer state, as shards have them, and gradients. The
-// sum over workers takes three copies of the gradients more: sent, received and gathered
+// What this many rows of a table take: records with optimizer state, as shards have them, and
+// gradients. The sum over workers takes three copies of the gradients more: sent, received and gathered
 // (worker/mpi/mpi_communicator.h).
 double BytesOnWorker(const TableSpec& table, double rows);
 
@@ -19,8 +19,8 @@ double BytesOfDensePart(const DenseShape& dense);
 // All of it under a plan.
 double BytesOnWorker(const Workload& workload, const Plan& plan);
 
-// What a worker may have of memory: what the cluster says, or else an equal part of its host's, of
-// PS nodes and workers there, as far as the machine knows it; 0: any.
+// Bytes of memory that a worker may use: the cluster's limit, if it has one; else its host's memory
+// divided equally among the PS nodes and workers on it. 0: no limit is known.
 uint64_t WorkerMemoryLimit(const ClusterShape& cluster, const Machine& machine);
 
 // Of a table on each worker: all, the hot ones, or none.

@@ -27,7 +27,8 @@ constexpr size_t kTooManyTables = 500;
 constexpr uint64_t kMaxRefinements = 10'000;
 // Of this many tables, two at a time are placed otherwise.
 constexpr size_t kMaxTablesInPairs = 8;
-// Plans whose times differ by less are alike; then a largest load that is so much smaller counts.
+// Plans whose times differ by a smaller share than kAlike are alike; then a largest load that is
+// smaller by kClearlyMoreEven counts.
 constexpr double kAlike = 0.01, kClearlyMoreEven = 0.03;
 // Another place has to save more than this share of the step.
 constexpr double kMinGain = 1e-4;

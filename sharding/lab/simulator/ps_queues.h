@@ -63,7 +63,8 @@ class PsQueues {
 
   std::vector<Asked> asked_;     // by a worker of each host
   std::vector<double> free_ms_;  // of each PS node: when what it has been asked is done
-  // Of each PS node, ascending: when requests are done that were not when the last one came.
+  // Of each PS node: end times, ascending, of the requests that were unfinished when the newest one
+  // arrived.
   std::vector<std::deque<double>> queued_;
   std::vector<double> slowness_;  // of each PS node in the step under way
   // Of each PS node: when the store has read what the last step asked of it, and the one before.

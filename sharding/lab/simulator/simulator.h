@@ -37,7 +37,8 @@ struct SimulatedRun {
 
 struct StepWork;
 
-// Of a step's work that is known. Requires options that Simulate takes.
+// Simulates a run whose work per step is known already. Requires options in the ranges that
+// Simulate accepts.
 SimulatedRun SimulatedRunOf(const StepWork& work, const SimulatorOptions& options);
 
 // 2 to 4,096 ranks. kUsage for other numbers and for options out of range.

@@ -20,7 +20,8 @@ struct CacheShares {
   std::vector<double> shard_bytes;   // of all records of each shard, touched or not
 };
 
-// Of one table, if the shards have slots for this many of its rows, pieces of cut rows one by one.
+// The shares of one table if the shards have slots for `cached_rows` of its rows. Each piece of a
+// row that is cut counts as a row.
 RowShares RowSharesOf(const Workload& workload, const Plan& plan, const StepTraffic& traffic,
                       TableId table, double cached_rows);
 
