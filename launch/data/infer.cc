@@ -1,4 +1,5 @@
-// rowhouse data infer FILE ...: writes a config for files of unknown columns, from a look at them.
+// rowhouse data infer FILE ...: writes a config for files of unknown columns, from a sample of
+// their lines.
 #include "launch/data/infer.h"
 
 #include <fmt/ranges.h>
@@ -77,10 +78,9 @@ std::string CategoricalText(const InferredColumn& column) {
 std::string HeadText(const Inferred& inferred, const std::string& files) {
   const DataSize& size = inferred.size;
   std::string text = fmt::format(
-      "# Written by rowhouse data infer {}\n# after a look at {} lines{}. Lines begin with what "
-      "was "
+      "# Written by rowhouse data infer {}\n# from {} lines{}. Lines begin with what was "
       "assumed; what was seen is behind #.\n",
-      files, WrittenCount(size.looked_at),
+      files, WrittenCount(size.surveyed),
       size.is_whole ? ", which are all" : fmt::format(", of about {}", WrittenCount(size.records)));
   if (size.odd_records > 0) {
     text += fmt::format(
@@ -215,13 +215,13 @@ Status CheckConfig(const std::string& text) {
 }
 
 Result<Inferred> InferFiles(const std::vector<std::string>& files, const std::string& label) {
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, {}, kFirstLookBytes));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open(files, {}, kFirstBytes));
   TextChunk head;
   ASSIGN_OR_RETURN(const bool has_text, chunks.Next(&head));
   const std::string format = has_text && label.empty() ? GuessFormat(files[0], head.bytes) : "";
   if (!format.empty()) return InferByFormat(format, files);
-  ASSIGN_OR_RETURN(const TextLook look, LookAtText({.files = files}));
-  return InferSchema(look, label);
+  ASSIGN_OR_RETURN(const TextSurvey survey, SurveyText({.files = files}));
+  return InferSchema(survey, label);
 }
 
 Status Infer(const CommandLine& command_line, const std::vector<std::string>& arguments,
@@ -248,7 +248,7 @@ Status Infer(const CommandLine& command_line, const std::vector<std::string>& ar
 
 REGISTER_MEMBER(AddDataCommand({.name = "infer",
                                 .arguments = "FILE ... > my.yaml",
-                                .what = "guesses a config from a look at the files",
+                                .what = "guesses a config from a sample of the files",
                                 .run = Infer}));
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A whole config for data that were looked at: the schema, tables, a model and settings that fit,
-// each assumption in a comment.
+// A whole config for surveyed data: the schema, tables, a model and settings that fit, each
+// assumption in a comment.
 //
 // Threads: pure functions.
 #pragma once

@@ -23,26 +23,26 @@ class Infer : public testing::Test {
     std::ofstream(dir_ / name) << text;
     return dir_ / name;
   }
-  Result<Inferred> Look(const std::string& text, const std::string& label = "") {
-    Result<TextLook> look = LookAtText({.files = {Write(text)}});
-    if (!look.ok()) return look.status();
-    look_ = std::move(look).value();
-    return InferSchema(look_, label);
+  Result<Inferred> Survey(const std::string& text, const std::string& label = "") {
+    Result<TextSurvey> survey = SurveyText({.files = {Write(text)}});
+    if (!survey.ok()) return survey.status();
+    survey_ = std::move(survey).value();
+    return InferSchema(survey_, label);
   }
   Inferred Must(const std::string& text, const std::string& label = "") {
-    Result<Inferred> found = Look(text, label);
+    Result<Inferred> found = Survey(text, label);
     CHECK(found.ok()) << found.status().ToString();
     return std::move(found).value();
   }
   std::string Refusal(const std::string& text, const std::string& label = "") {
-    const Result<Inferred> found = Look(text, label);
+    const Result<Inferred> found = Survey(text, label);
     if (found.ok()) return "accepted";
     EXPECT_EQ(found.status().exit_code(), 2);
     return found.status().message();
   }
 
   TempDir dir_;
-  TextLook look_;
+  TextSurvey survey_;
 };
 
 std::vector<std::string> NamesOf(const Inferred& found, Use use) {
@@ -86,7 +86,7 @@ TEST_F(Infer, EachColumnHasItsUse) {
   EXPECT_EQ(Categorical(found, "genres").rows, 7u);
   EXPECT_EQ(found.columns[2].dense.transform, "standardise");
   EXPECT_GT(found.columns[2].dense.missing, 0.0f);
-  EXPECT_TRUE(look_.size.is_whole);
+  EXPECT_TRUE(survey_.size.is_whole);
 }
 
 // Numbers of 10^0 to 10^-6 are skewed whatever is made of them, those of 10^0 to 10^6 are not when
@@ -114,8 +114,8 @@ TEST_F(Infer, SkewedNumbersAndThoseOfFewLinesGetBuckets) {
   ASSERT_OK(ReadYamlText(config, "x.yaml", &settings));
   settings.Complete();
   EXPECT_OK(settings.Validate(false));
-  look_.size.records = 50001;
-  const Result<Inferred> of_many = InferSchema(look_, "");
+  survey_.size.records = 50001;
+  const Result<Inferred> of_many = InferSchema(survey_, "");
   ASSERT_OK(of_many);
   EXPECT_THAT(NamesOf(of_many.value(), Use::kCategorical), ElementsAre("user", "small"));
   EXPECT_EQ(of_many.value().schema.categorical.at(1).edges, "quantiles(32)");
@@ -177,9 +177,9 @@ TEST_F(Infer, MessyCsvIsReadAsItStands) {
   EXPECT_THAT(NamesOf(found, Use::kCategorical), ElementsAre(" city ", "say \"what\""));
   EXPECT_THAT(NamesOf(found, Use::kDense), ElementsAre("Größe"));
   EXPECT_THAT(NamesOf(found, Use::kIgnored), ElementsAre("id"));
-  EXPECT_EQ(look_.size.looked_at, 300u);
-  EXPECT_EQ(look_.size.odd_records, 1u);
-  EXPECT_EQ(look_.size.first_odd, "the header once more");
+  EXPECT_EQ(survey_.size.surveyed, 300u);
+  EXPECT_EQ(survey_.size.odd_records, 1u);
+  EXPECT_EQ(survey_.size.first_odd, "the header once more");
 }
 
 TEST_F(Infer, LabelsAreMadeZeroOrOne) {
@@ -232,17 +232,17 @@ TEST_F(Infer, WeightsOfTokensAndSamples) {
   EXPECT_EQ(found.schema.weight, "weight");
 }
 
-TEST_F(Infer, LargeFilesAreLookedAtInPieces) {
+TEST_F(Infer, LargeFilesAreSurveyedInPieces) {
   const std::string path = Write(Lines("label,user", 200000, [](int i) {
     return fmt::format("{},{}", i % 2, uint64_t{2654435761} * static_cast<uint64_t>(i) % 50021);
   }));
-  const Result<TextLook> look =
-      LookAtText({.files = {path}, .most_bytes = 1 << 17, .pieces = 8, .piece_bytes = 1 << 14});
-  ASSERT_OK(look);
-  EXPECT_FALSE(look.value().size.is_whole);
-  EXPECT_NEAR(look.value().size.records, 200000, 4000);
-  EXPECT_LT(look.value().size.looked_at, 60000u);
-  const Result<Inferred> found = InferSchema(look.value(), "");
+  const Result<TextSurvey> survey =
+      SurveyText({.files = {path}, .most_bytes = 1 << 17, .pieces = 8, .piece_bytes = 1 << 14});
+  ASSERT_OK(survey);
+  EXPECT_FALSE(survey.value().size.is_whole);
+  EXPECT_NEAR(survey.value().size.records, 200000, 4000);
+  EXPECT_LT(survey.value().size.surveyed, 60000u);
+  const Result<Inferred> found = InferSchema(survey.value(), "");
   ASSERT_OK(found);
   EXPECT_GT(Categorical(found.value(), "user").rows, 45000u);
 }

@@ -35,15 +35,15 @@ constexpr std::array<std::string_view, 14> kIdWords = {
     "id",    "ids", "uid",      "user", "customer", "item", "product",
     "movie", "ad",  "campaign", "site", "code",     "zip",  "category"};
 
-// Chooses a dictionary or hashing, and rows, for a column with these tokens in the records looked
-// at; says so in column->why. Keeps column->categorical's other members.
+// Chooses a dictionary or hashing, and rows, for a column with these tokens in the surveyed
+// records; says so in column->why. Keeps column->categorical's other members.
 void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColumn* column) {
   const double seen = static_cast<double>(tokens.distinct());
-  const double all = static_cast<double>(tokens.occurrences()) * size.records /
-                     static_cast<double>(size.looked_at);
+  const double all =
+      static_cast<double>(tokens.occurrences()) * size.records / static_cast<double>(size.surveyed);
   column->distinct = size.is_whole ? seen : tokens.DistinctAmong(all);
   column->why = fmt::format("{}{} distinct in {} lines", tokens.is_exact() ? "" : "about ",
-                            WrittenCount(seen), WrittenCount(size.looked_at));
+                            WrittenCount(seen), WrittenCount(size.surveyed));
   if (!size.is_whole) {
     column->why += fmt::format(", about {} in all", WrittenCount(column->distinct));
   }
@@ -69,13 +69,13 @@ void ChooseIds(const DistinctTokens& tokens, const DataSize& size, InferredColum
       std::max<uint64_t>(1, static_cast<uint64_t>(kept * guessed * kRoomToGrow)) + KeptRows(made);
 }
 
-bool MeansId(const ColumnLook& column) {
+bool MeansId(const ColumnSurvey& column) {
   return std::ranges::any_of(WordsOfName(column.name), [](const std::string& word) {
     return std::ranges::count(kIdWords, word) > 0;
   });
 }
 
-bool MeansWeight(const ColumnLook& column) {
+bool MeansWeight(const ColumnSurvey& column) {
   const std::string name = fmt::format("{}", fmt::join(WordsOfName(column.name), "_"));
   return name == "weight" || name == "sample_weight";
 }
@@ -83,18 +83,18 @@ bool MeansWeight(const ColumnLook& column) {
 InferredColumn Ignored(std::string why) { return {.use = Use::kIgnored, .why = std::move(why)}; }
 
 // Seconds or milliseconds since 1970, of years 1990 to 2060.
-bool AreEpochTimes(const ColumnLook& column) {
+bool AreEpochTimes(const ColumnSurvey& column) {
   if (!column.are_integers()) return false;
   return (column.min > 6.3e8 && column.max < 2.9e9) || (column.min > 6.3e11 && column.max < 2.9e12);
 }
 
-bool NumbersTheLines(const ColumnLook& column) {
+bool NumbersTheLines(const ColumnSurvey& column) {
   const double values = static_cast<double>(column.values);
   return column.are_integers() && column.is_ascending && values > 20 &&
          column.max - column.min < 1.5 * values;
 }
 
-bool IsDense(const ColumnLook& column) {
+bool IsDense(const ColumnSurvey& column) {
   if (!column.are_numbers()) return false;
   if (!column.are_integers()) return true;
   // Numbers too long for a quantity are names of something.
@@ -102,7 +102,7 @@ bool IsDense(const ColumnLook& column) {
          std::max(column.max, -column.min) < 1e9;
 }
 
-InferredColumn Dense(const ColumnLook& column) {
+InferredColumn Dense(const ColumnSurvey& column) {
   InferredColumn found{.use = Use::kDense};
   const double median = column.Quantile(0.5), high = column.Quantile(0.99);
   // A long tail: a few numbers are far above most.
@@ -124,7 +124,7 @@ InferredColumn Dense(const ColumnLook& column) {
 // Buckets of a column of numbers of few lines, or of numbers that are skewed whatever is made of
 // them; |skewness| above 1 is high (Bulmer, Principles of Statistics, 1979). Else a column without
 // edges.
-InferredColumn Buckets(const ColumnLook& column, const DataSize& size) {
+InferredColumn Buckets(const ColumnSurvey& column, const DataSize& size) {
   InferredColumn found{.use = Use::kCategorical, .name = column.name};
   const double skewness = column.Skewness(false), of_log = column.Skewness(true);
   const bool is_skewed = std::min(std::abs(skewness), std::abs(of_log)) > 1;
@@ -143,7 +143,7 @@ InferredColumn Buckets(const ColumnLook& column, const DataSize& size) {
 }
 
 // The buckets of a dense column that was just added, where it should have some.
-void AddBuckets(const ColumnLook& column, Inferred* found) {
+void AddBuckets(const ColumnSurvey& column, Inferred* found) {
   InferredColumn buckets = Buckets(column, found->size);
   if (!buckets.categorical.is_bucket()) return;
   found->schema.categorical.push_back(buckets.categorical);
@@ -152,15 +152,15 @@ void AddBuckets(const ColumnLook& column, Inferred* found) {
 
 // Which of kInnerSeparators stands between the tokens of a field, or -1. Lists are made of tokens
 // that come back in other lists; texts are not.
-int SeparatorOf(const ColumnLook& column) {
+int SeparatorOf(const ColumnSurvey& column) {
   int best = -1;
   double fewest = 0;
-  for (size_t i = 0; i < ColumnLook::kInnerSeparators.size(); ++i) {
-    const ColumnLook::Pieces& pieces = column.pieces[i];
+  for (size_t i = 0; i < ColumnSurvey::kInnerSeparators.size(); ++i) {
+    const ColumnSurvey::Pieces& pieces = column.pieces[i];
     const double share = static_cast<double>(pieces.fields) / static_cast<double>(column.values);
     const double tokens = static_cast<double>(pieces.tokens.distinct());
     const double fields = static_cast<double>(column.tokens.distinct());
-    const char separator = ColumnLook::kInnerSeparators[i];
+    const char separator = ColumnSurvey::kInnerSeparators[i];
     const bool is_usual = separator == '|' || separator == ';';
     if (share < (is_usual ? 0.05 : 0.2) || tokens > (is_usual ? 2.0 : 0.5) * fields) continue;
     if (best >= 0 && tokens >= fewest) continue;
@@ -170,14 +170,14 @@ int SeparatorOf(const ColumnLook& column) {
   return best;
 }
 
-InferredColumn Categorical(const ColumnLook& column, const DataSize& size, int separator) {
+InferredColumn Categorical(const ColumnSurvey& column, const DataSize& size, int separator) {
   InferredColumn found{.use = Use::kCategorical};
   CategoricalColumn& made = found.categorical;
   const DistinctTokens* tokens = &column.tokens;
   if (separator >= 0) {
-    const ColumnLook::Pieces& pieces = column.pieces[static_cast<size_t>(separator)];
+    const ColumnSurvey::Pieces& pieces = column.pieces[static_cast<size_t>(separator)];
     tokens = &pieces.tokens;
-    made.separator = std::string(1, ColumnLook::kInnerSeparators[static_cast<size_t>(separator)]);
+    made.separator = std::string(1, ColumnSurvey::kInnerSeparators[static_cast<size_t>(separator)]);
     if (pieces.weighted * 20 >= pieces.pieces * 19) made.weight_separator = ":";
   } else if (column.are_plain_integers()) {
     made.token = "integer";
@@ -190,7 +190,7 @@ InferredColumn Categorical(const ColumnLook& column, const DataSize& size, int s
   return found;
 }
 
-InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool has_weight) {
+InferredColumn InferColumn(const ColumnSurvey& column, const TextSurvey& survey, bool has_weight) {
   const double distinct = static_cast<double>(column.tokens.distinct());
   const double values = static_cast<double>(column.values);
   if (column.values == 0 && column.name.empty()) {
@@ -215,11 +215,11 @@ InferredColumn InferColumn(const ColumnLook& column, const TextLook& look, bool 
     return Ignored(fmt::format("different in nearly every line: {} in {} lines",
                                WrittenCount(distinct), WrittenCount(values)));
   }
-  return Categorical(column, look.size, separator);
+  return Categorical(column, survey.size, separator);
 }
 
 // What a reader of the config's comments alone might overlook.
-void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred* found) {
+void AddNotes(const ColumnSurvey& column, const InferredColumn& inferred, Inferred* found) {
   const auto note = [&](const std::string& what) {
     found->notes.push_back(fmt::format("column \"{}\": {}", column.name, what));
   };
@@ -227,7 +227,7 @@ void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred
     note(fmt::format(
         "{} of {} lines have \"{}\" or the like in place of a number, which cannot be "
         "read: mend them, or leave them out by --max_bad_lines",
-        WrittenCount(column.strays()), WrittenCount(found->size.looked_at), column.first_stray));
+        WrittenCount(column.strays()), WrittenCount(found->size.surveyed), column.first_stray));
   }
   // A slip of the pen in a column of whole numbers makes tokens of them all.
   if (inferred.use == Use::kCategorical && column.strays() > 0 &&
@@ -251,14 +251,14 @@ void AddNotes(const ColumnLook& column, const InferredColumn& inferred, Inferred
   }
 }
 
-Status NothingCategorical(const TextLook& look, const Schema& schema) {
+Status NothingCategorical(const TextSurvey& survey, const Schema& schema) {
   std::vector<std::string> numbers;
   for (const DenseColumn& column : schema.dense) numbers.push_back(column.name);
   return UsageError(
       "\"{}\": no column looks categorical, and a model has one table at least: {}. If one of them "
       "is a name of something (a user, an article, a place), write the config by hand with it in "
       "categorical (configs/own_data.yaml)",
-      look.first_file,
+      survey.first_file,
       schema.ignored.empty()
           ? fmt::format("all but the label are numbers, {}", fmt::join(numbers, ", "))
           : fmt::format("numbers are {}; left out are {}",
@@ -269,12 +269,12 @@ Status NothingCategorical(const TextLook& look, const Schema& schema) {
 // ---- By a format -----------------------------------------------------------------------------
 
 // What the samples of one format have in each column.
-class FormatLooker {
+class FormatSurveyor {
  public:
-  FormatLooker(std::string format, std::vector<std::string> files, uint64_t most_bytes)
+  FormatSurveyor(std::string format, std::vector<std::string> files, uint64_t most_bytes)
       : name_(std::move(format)), files_(std::move(files)), most_bytes_(most_bytes) {}
 
-  Result<Inferred> Look() {
+  Result<Inferred> Survey() {
     ASSIGN_OR_RETURN(format_, Make(Schema{.format = name_}));
     schema_ = format_->schema();
     if (!declaration_.beside.empty()) RETURN_IF_ERROR(AddColumnsBeside());
@@ -282,12 +282,12 @@ class FormatLooker {
     missing_.resize(schema_.categorical.size());
     for (const DenseColumn& column : schema_.dense) numbers_.emplace_back(column.name);
     RETURN_IF_ERROR(Read());
-    if (size_.looked_at == 0) return UsageError("\"{}\" has no sample", files_.front());
-    if (ones_ == 0 || ones_ == size_.looked_at) {
+    if (size_.surveyed == 0) return UsageError("\"{}\" has no sample", files_.front());
+    if (ones_ == 0 || ones_ == size_.surveyed) {
       return UsageError(
           "\"{}\": the label is {} in all {} lines, so there is nothing to learn: give a file that "
           "has other samples, too",
-          files_.front(), ones_ == 0 ? 0 : 1, size_.looked_at);
+          files_.front(), ones_ == 0 ? 0 : 1, size_.surveyed);
     }
     return Describe();
   }
@@ -319,7 +319,7 @@ class FormatLooker {
     std::vector<BadLine> bad;
     const auto add = [&](const TextChunk& chunk) {
       RETURN_IF_ERROR(format_->Parse(chunk, &raw, &bad));
-      if (size_.looked_at + raw.samples == 0 && !bad.empty()) {
+      if (size_.surveyed + raw.samples == 0 && !bad.empty()) {
         return UsageError("{}", bad.front().message);
       }
       Add(raw);
@@ -332,10 +332,10 @@ class FormatLooker {
   }
 
   void Add(const Batch& raw) {
-    size_.looked_at += raw.samples;
+    size_.surveyed += raw.samples;
     for (const float label : raw.labels) ones_ += label >= 0.5f;
     for (size_t i = 0; i < raw.dense.size(); ++i) {
-      ColumnLook& column = numbers_[i % numbers_.size()];
+      ColumnSurvey& column = numbers_[i % numbers_.size()];
       if (std::isnan(raw.dense[i])) {
         ++column.missing;
       } else {
@@ -355,8 +355,8 @@ class FormatLooker {
     Inferred found{.schema = schema_, .size = size_};
     found.schema.dense.clear();
     found.schema.categorical.clear();
-    found.why_label = fmt::format("{:.3g} % are 1", 100.0 * static_cast<double>(ones_) /
-                                                        static_cast<double>(size_.looked_at));
+    found.why_label = fmt::format(
+        "{:.3g} % are 1", 100.0 * static_cast<double>(ones_) / static_cast<double>(size_.surveyed));
     for (size_t i = 0; i < schema_.dense.size(); ++i) {
       InferredColumn column{.use = Use::kDense, .name = schema_.dense[i].name};
       column.dense = schema_.dense[i];
@@ -389,7 +389,7 @@ class FormatLooker {
   uint64_t ones_ = 0;
   std::vector<DistinctTokens> tokens_;
   std::vector<uint64_t> missing_;
-  std::vector<ColumnLook> numbers_;  // of each dense column
+  std::vector<ColumnSurvey> numbers_;  // of each dense column
 };
 
 }  // namespace
@@ -420,20 +420,21 @@ std::vector<std::string> WordsOfName(std::string_view name) {
   return words;
 }
 
-Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
-  ASSIGN_OR_RETURN(const LabelGuess guess, GuessLabel(look, label));
-  Inferred found{.why_label = guess.why, .size = look.size};
+Result<Inferred> InferSchema(const TextSurvey& survey, const std::string& label) {
+  ASSIGN_OR_RETURN(const LabelGuess guess, GuessLabel(survey, label));
+  Inferred found{.why_label = guess.why, .size = survey.size};
   Schema& schema = found.schema;
   schema.format = "delimited";
-  schema.separator = std::string(1, look.separator);
-  schema.has_quotes = look.has_quotes;
-  schema.has_header = look.has_header;
+  schema.separator = std::string(1, survey.separator);
+  schema.has_quotes = survey.has_quotes;
+  schema.has_header = survey.has_header;
   schema.label = guess.rule;
-  for (size_t i = 0; i < look.columns.size(); ++i) {
-    const ColumnLook& column = look.columns[i];
-    if (!look.has_header) schema.columns.push_back(column.name);
-    InferredColumn inferred = i == guess.column ? InferredColumn{.use = Use::kLabel}
-                                                : InferColumn(column, look, !schema.weight.empty());
+  for (size_t i = 0; i < survey.columns.size(); ++i) {
+    const ColumnSurvey& column = survey.columns[i];
+    if (!survey.has_header) schema.columns.push_back(column.name);
+    InferredColumn inferred = i == guess.column
+                                  ? InferredColumn{.use = Use::kLabel}
+                                  : InferColumn(column, survey, !schema.weight.empty());
     inferred.name = inferred.dense.name = inferred.categorical.name = column.name;
     if (inferred.use == Use::kWeight) schema.weight = column.name;
     if (inferred.use == Use::kDense) schema.dense.push_back(inferred.dense);
@@ -444,9 +445,9 @@ Result<Inferred> InferSchema(const TextLook& look, const std::string& label) {
     if (found.columns.back().use == Use::kDense) AddBuckets(column, &found);
   }
   if (std::ranges::all_of(schema.categorical, &CategoricalColumn::is_derived))
-    return NothingCategorical(look, schema);
+    return NothingCategorical(survey, schema);
   // A column that tomorrow's file has besides is no reason to stop.
-  if (look.has_header) schema.ignored.push_back(kAllOthers);
+  if (survey.has_header) schema.ignored.push_back(kAllOthers);
   return found;
 }
 
@@ -462,7 +463,7 @@ std::string GuessFormat(const std::string& file, std::string_view head) {
 
 Result<Inferred> InferByFormat(const std::string& format, const std::vector<std::string>& files,
                                uint64_t most_bytes) {
-  return FormatLooker(format, files, most_bytes).Look();
+  return FormatSurveyor(format, files, most_bytes).Survey();
 }
 
 }  // namespace rowhouse

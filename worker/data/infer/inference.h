@@ -1,6 +1,6 @@
-// Inference: a schema guessed from a look at text, with the reason of each guess in words.
+// Inference: a schema guessed from a sample of text, with the reason of each guess in words.
 //
-// Text of unknown columns is looked at first: what separates its fields, whether a header names
+// Text of unknown columns is surveyed first: what separates its fields, whether a header names
 // them, and what each column's fields look like. Small files are read whole. Of large ones the
 // beginning is read, and pieces spread over the rest; of compressed ones the beginning only. Text
 // of a known form is read by its format. Threads: one thread.
@@ -22,7 +22,7 @@
 
 namespace rowhouse {
 
-// ---- The look -------------------------------------------------------------------------------
+// ---- The survey -----------------------------------------------------------------------------
 
 // How many different tokens there are, and how many occur once, in bounded memory: exact up to
 // kMaxKept different ones. Beyond, tokens are kept whose hash ends in d zero bits, and d grows as
@@ -54,7 +54,7 @@ class DistinctTokens {
 };
 
 // What the fields of one column look like: numbers, tokens, lists of tokens, dates.
-struct ColumnLook {
+struct ColumnSurvey {
   // Texts that may stand between the tokens of a field.
   static constexpr std::string_view kInnerSeparators = "|;,/^ ";
 
@@ -66,7 +66,7 @@ struct ColumnLook {
     DistinctTokens tokens;  // the pieces without their weights
   };
 
-  explicit ColumnLook(std::string of_name) : name(std::move(of_name)) {}
+  explicit ColumnSurvey(std::string of_name) : name(std::move(of_name)) {}
 
   // `line`: of its file; 0: not known.
   void Add(std::string_view field, uint64_t line = 0);
@@ -115,36 +115,36 @@ struct ColumnLook {
   uint64_t stride_ = 1;
 };
 
-// How much was looked at.
+// How much was surveyed.
 struct DataSize {
   double records = 0;  // in all, estimated unless is_whole
-  uint64_t looked_at = 0;
+  uint64_t surveyed = 0;
   bool is_whole = true;
   uint64_t odd_records = 0;    // besides, that could not be read
   std::string first_odd = {};  // what is wrong with the first of them
 };
 
-struct TextLookOptions {
+struct TextSurveyOptions {
   std::vector<std::string> files;            // paths, without patterns
   uint64_t most_bytes = uint64_t{64} << 20;  // of text, that are read from the beginning
   uint64_t pieces = 32;                      // of the rest
   uint64_t piece_bytes = uint64_t{1} << 19;
 };
 
-struct TextLook {
+struct TextSurvey {
   char separator = ',';
   bool has_header = true;
   bool has_quotes = true;
-  std::vector<ColumnLook> columns;  // without a header they are named c1, c2, ...
+  std::vector<ColumnSurvey> columns;  // without a header they are named c1, c2, ...
   DataSize size;  // odd records: of another number of fields, or with stray quotes
   std::string first_file;
 };
 
 // kUsage if a file cannot be read, is no text, is empty, has no separator, or has a column name
 // twice.
-Result<TextLook> LookAtText(const TextLookOptions& options);
+Result<TextSurvey> SurveyText(const TextSurveyOptions& options);
 
-// Hands the chunks of the first `most_bytes` of text to `add`, which counts size->looked_at; then
+// Hands the chunks of the first `most_bytes` of text to `add`, which counts size->surveyed; then
 // sets size->is_whole and size->records.
 Status ReadBeginning(TextChunks* chunks, uint64_t most_bytes,
                      const std::function<Status(const TextChunk&)>& add, DataSize* size);
@@ -171,7 +171,7 @@ struct Inferred {
 
 // Of delimited text. `label`: name of the label's column, "" to guess it. kUsage as GuessLabel, and
 // if no column is categorical.
-Result<Inferred> InferSchema(const TextLook& look, const std::string& label);
+Result<Inferred> InferSchema(const TextSurvey& survey, const std::string& label);
 
 // The format that says that it looks like the file, by the file's name and first line
 // (TextFormatDeclaration::looks_so); "" if none does.
@@ -199,6 +199,6 @@ struct LabelGuess {
 };
 // `name`: of the column, "" to guess it: by name first, then the one with two values. kUsage if
 // there is no such column, if none looks like a label, or if its values can be none.
-Result<LabelGuess> GuessLabel(const TextLook& look, const std::string& name);
+Result<LabelGuess> GuessLabel(const TextSurvey& survey, const std::string& name);
 
 }  // namespace rowhouse

@@ -109,7 +109,7 @@ double DistinctTokens::DistinctAmong(double occurrences) const {
   return now * std::pow(occurrences / seen, exponent);
 }
 
-void ColumnLook::Add(std::string_view field, uint64_t line) {
+void ColumnSurvey::Add(std::string_view field, uint64_t line) {
   if (IsMissingNumber(field)) {
     ++missing;
     return;
@@ -137,13 +137,13 @@ void ColumnLook::Add(std::string_view field, uint64_t line) {
   AddPieces(trimmed);  // also of a number: it may be a list of one
 }
 
-bool ColumnLook::are_numbers() const {
+bool ColumnSurvey::are_numbers() const {
   if (numbers == 0) return false;
   const bool has_fractions = integers < numbers;
   return strays() == infinities || (has_fractions && strays() * 100 <= values);
 }
 
-void ColumnLook::AddNumber(std::string_view field, double value) {
+void ColumnSurvey::AddNumber(std::string_view field, double value) {
   AddNumber(value);
   if (IsInteger(field)) {
     ++integers;
@@ -153,7 +153,7 @@ void ColumnLook::AddNumber(std::string_view field, double value) {
   }
 }
 
-void ColumnLook::AddNumber(double value) {
+void ColumnSurvey::AddNumber(double value) {
   if (numbers == 0) min = max = value;
   if (numbers > 0 && value <= last_) is_ascending = false;
   last_ = value;
@@ -168,7 +168,7 @@ void ColumnLook::AddNumber(double value) {
   stride_ *= 2;
 }
 
-void ColumnLook::AddPieces(std::string_view field) {
+void ColumnSurvey::AddPieces(std::string_view field) {
   for (size_t i = 0; i < kInnerSeparators.size(); ++i) {
     Pieces& found = pieces[i];
     const char separator = kInnerSeparators[i];
@@ -194,7 +194,7 @@ void ColumnLook::AddPieces(std::string_view field) {
   }
 }
 
-double ColumnLook::Skewness(bool after_log1p) const {
+double ColumnSurvey::Skewness(bool after_log1p) const {
   const auto value_of = [after_log1p](double x) {
     return after_log1p ? std::log1p(std::max(x, 0.0)) : x;
   };
@@ -209,7 +209,7 @@ double ColumnLook::Skewness(bool after_log1p) const {
   return squares > 0 ? cubes / std::pow(squares, 1.5) : 0;
 }
 
-double ColumnLook::Quantile(double share) const {
+double ColumnSurvey::Quantile(double share) const {
   if (sample_.empty()) return 0;
   std::vector<double> sorted = sample_;
   const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(sorted.size() - 1));

@@ -49,7 +49,7 @@ bool IsNumber(std::string_view field) { return DoubleOf(field).has_value(); }
 
 // Whether the first record names columns: no field is a number or missing, none occurs twice, and
 // below them are numbers in some column, or never the same text.
-bool HasHeader(std::string_view text, const TextLook& form) {
+bool HasHeader(std::string_view text, const TextSurvey& form) {
   RecordScanner scanner(text, form.separator, form.has_quotes);
   Fields first, fields;
   if (!scanner.Next(&first)) return false;
@@ -80,7 +80,7 @@ bool HasHeader(std::string_view text, const TextLook& form) {
 
 // Finds how records are written, from the beginning of a file: how many fields most of them have.
 // kUsage if it has no separator.
-Result<size_t> FindForm(std::string_view head, TextLook* look) {
+Result<size_t> FindForm(std::string_view head, TextSurvey* survey) {
   size_t best_fields = 0;
   double best_score = 0;
   for (const char separator : {',', '\t', ';', '|', ' '}) {
@@ -94,86 +94,88 @@ Result<size_t> FindForm(std::string_view head, TextLook* look) {
       if (score <= best_score) continue;
       best_score = score;
       best_fields = found.fields;
-      look->separator = separator;
-      look->has_quotes = has_quotes;
+      survey->separator = separator;
+      survey->has_quotes = has_quotes;
     }
   }
   if (best_fields == 0) {
     return UsageError(
         "\"{}\": no character separates fields (tried comma, tab, semicolon, | and blank); its "
         "first line is \"{}\"",
-        look->first_file, ShownField(head.substr(0, head.find('\n'))));
+        survey->first_file, ShownField(head.substr(0, head.find('\n'))));
   }
-  look->has_header = HasHeader(head, *look);
+  survey->has_header = HasHeader(head, *survey);
   return best_fields;
 }
 
-class TextLooker {
+class TextSurveyor {
  public:
-  explicit TextLooker(const TextLookOptions& options) : options_(options) {}
+  explicit TextSurveyor(const TextSurveyOptions& options) : options_(options) {}
 
-  Result<TextLook> Look() {
-    look_.first_file = options_.files.front();
+  Result<TextSurvey> Survey() {
+    survey_.first_file = options_.files.front();
     ASSIGN_OR_RETURN(TextChunks first, TextChunks::Open(options_.files, {}, kMaxOfForm));
     TextChunk head;
     ASSIGN_OR_RETURN(const bool has_text, first.Next(&head));
-    if (!has_text) return UsageError("\"{}\" is empty", look_.first_file);
-    ASSIGN_OR_RETURN(const size_t fields, FindForm(head.bytes, &look_));
+    if (!has_text) return UsageError("\"{}\" is empty", survey_.first_file);
+    ASSIGN_OR_RETURN(const size_t fields, FindForm(head.bytes, &survey_));
     RETURN_IF_ERROR(CheckFirstLine(head.bytes, fields));
     RETURN_IF_ERROR(NameColumns(head.bytes));
     RETURN_IF_ERROR(ReadFiles());
-    if (look_.size.looked_at == 0) return NoSample();
-    return std::move(look_);
+    if (survey_.size.surveyed == 0) return NoSample();
+    return std::move(survey_);
   }
 
  private:
   // `most`: fields of most records.
   Status CheckFirstLine(std::string_view head, size_t most) const {
-    RecordScanner scanner(head, look_.separator, look_.has_quotes);
+    RecordScanner scanner(head, survey_.separator, survey_.has_quotes);
     Fields fields;
     scanner.Next(&fields);
     if (scanner.record().starts_with('#') && fields.size() != most) {
       return UsageError(
           "\"{}\": line 1 begins with # and is no line of {} fields like the others: comments are "
           "not known; take it away (sed 1d)",
-          look_.first_file, most);
+          survey_.first_file, most);
     }
     const std::string_view rest = head.substr(std::min(head.find('\n'), head.size() - 1) + 1);
-    if (scanner.record().starts_with("# ") && look_.has_header && HasHeader(rest, look_)) {
+    if (scanner.record().starts_with("# ") && survey_.has_header && HasHeader(rest, survey_)) {
       return UsageError(
           "\"{}\": line 1 begins with # and line 2 looks like the header: comments are not known; "
           "take line 1 away (sed 1d), or its # if it is the header",
-          look_.first_file);
+          survey_.first_file);
     }
-    if (!look_.has_header || IsUtf8(scanner.record())) return OkStatus();
+    if (!survey_.has_header || IsUtf8(scanner.record())) return OkStatus();
     return UsageError(
         "\"{}\": the header is not UTF-8; is it Latin-1? iconv -f latin1 -t utf-8 converts a file",
-        look_.first_file);
+        survey_.first_file);
   }
 
   Status NoSample() const {
-    if (look_.size.odd_records == 0) return UsageError("\"{}\" has no sample", look_.first_file);
-    return UsageError(
-        "\"{}\": {} has {} fields and no line has as many: {}{}", look_.first_file,
-        look_.has_header ? "the header" : "line 1", look_.columns.size(), look_.size.first_odd,
-        ends_with_separator_ ? "; lines end with a separator and the header does not: add one to it"
-                             : "");
+    if (survey_.size.odd_records == 0)
+      return UsageError("\"{}\" has no sample", survey_.first_file);
+    return UsageError("\"{}\": {} has {} fields and no line has as many: {}{}", survey_.first_file,
+                      survey_.has_header ? "the header" : "line 1", survey_.columns.size(),
+                      survey_.size.first_odd,
+                      ends_with_separator_
+                          ? "; lines end with a separator and the header does not: add one to it"
+                          : "");
   }
 
   Status NameColumns(std::string_view head) {
-    RecordScanner scanner(head, look_.separator, look_.has_quotes);
+    RecordScanner scanner(head, survey_.separator, survey_.has_quotes);
     Fields fields;
     scanner.Next(&fields);
     std::map<std::string, size_t> number_of;
     for (size_t i = 0; i < fields.size(); ++i) {
       const std::string name =
-          look_.has_header ? std::string(fields[i]) : fmt::format("c{}", i + 1);
+          survey_.has_header ? std::string(fields[i]) : fmt::format("c{}", i + 1);
       const auto [first, is_new] = number_of.emplace(name, i + 1);
       if (!is_new) {
         return UsageError("\"{}\": the header names columns {} and {} \"{}\"; rename one of them",
-                          look_.first_file, first->second, i + 1, name);
+                          survey_.first_file, first->second, i + 1, name);
       }
-      look_.columns.emplace_back(name);
+      survey_.columns.emplace_back(name);
       header_.emplace_back(fields[i]);
     }
     return OkStatus();
@@ -181,7 +183,7 @@ class TextLooker {
 
   // `line`: of its file, on which the text begins; 0: not known.
   void Add(std::string_view text, uint64_t line) {
-    RecordScanner scanner(text, look_.separator, look_.has_quotes);
+    RecordScanner scanner(text, survey_.separator, survey_.has_quotes);
     Fields fields;
     size_t counted = 0;  // bytes whose lines are in `line`
     while (scanner.Next(&fields)) {
@@ -191,39 +193,39 @@ class TextLooker {
         counted = scanner.position();
       }
       if (scanner.record().empty()) continue;
-      const bool is_header = look_.has_header && std::equal(fields.begin(), fields.end(),
-                                                            header_.begin(), header_.end());
-      if (fields.size() != look_.columns.size() || scanner.misquoted_field() >= 0) {
-        ends_with_separator_ = fields.size() == look_.columns.size() + 1 && fields.back().empty();
+      const bool is_header = survey_.has_header && std::equal(fields.begin(), fields.end(),
+                                                              header_.begin(), header_.end());
+      if (fields.size() != survey_.columns.size() || scanner.misquoted_field() >= 0) {
+        ends_with_separator_ = fields.size() == survey_.columns.size() + 1 && fields.back().empty();
         AddOdd(fmt::format("{} fields instead of {}, or a stray quote, in \"{}\"", fields.size(),
-                           look_.columns.size(), ShownField(scanner.record())));
+                           survey_.columns.size(), ShownField(scanner.record())));
       } else if (is_header) {
         if (++headers_ > options_.files.size()) AddOdd("the header once more");
       } else {
-        ++look_.size.looked_at;
-        for (size_t i = 0; i < fields.size(); ++i) look_.columns[i].Add(fields[i], line);
+        ++survey_.size.surveyed;
+        for (size_t i = 0; i < fields.size(); ++i) survey_.columns[i].Add(fields[i], line);
       }
     }
   }
 
   void AddOdd(const std::string& what) {
-    if (look_.size.odd_records++ == 0) look_.size.first_odd = what;
+    if (survey_.size.odd_records++ == 0) survey_.size.first_odd = what;
   }
 
   Status ReadFiles() {
     const size_t chunk_bytes = std::clamp<size_t>(options_.most_bytes / 16, 1 << 12, 1 << 22);
     ASSIGN_OR_RETURN(
         TextChunks chunks,
-        TextChunks::Open(options_.files, {.has_quotes = look_.has_quotes}, chunk_bytes));
+        TextChunks::Open(options_.files, {.has_quotes = survey_.has_quotes}, chunk_bytes));
     const auto add = [this](const TextChunk& chunk) {
       Add(chunk.bytes, chunk.first_line);
       return OkStatus();
     };
-    RETURN_IF_ERROR(ReadBeginning(&chunks, options_.most_bytes, add, &look_.size));
+    RETURN_IF_ERROR(ReadBeginning(&chunks, options_.most_bytes, add, &survey_.size));
     const uint64_t done = chunks.bytes_done(), total = chunks.bytes_total();
     // Compressed bytes cannot be read from the middle.
     const bool is_compressed = done * 10 < chunks.text_bytes() * 9;
-    if (look_.size.is_whole || is_compressed || total <= done) return OkStatus();
+    if (survey_.size.is_whole || is_compressed || total <= done) return OkStatus();
     return ReadPieces(done, total);
   }
 
@@ -257,8 +259,8 @@ class TextLooker {
     Add(std::string_view(bytes).substr(first + 1, last - first), /*line=*/0);
   }
 
-  const TextLookOptions options_;
-  TextLook look_;
+  const TextSurveyOptions options_;
+  TextSurvey survey_;
   std::vector<std::string> header_;
   size_t headers_ = 0;                // that were read
   bool ends_with_separator_ = false;  // the last odd record, which has one field more
@@ -276,7 +278,7 @@ Status ReadBeginning(TextChunks* chunks, uint64_t most_bytes,
     RETURN_IF_ERROR(add(chunk));
   }
   size->is_whole = !has_more;
-  size->records = static_cast<double>(size->looked_at);
+  size->records = static_cast<double>(size->surveyed);
   const auto done = static_cast<double>(chunks->bytes_done());
   if (has_more && done > 0) {
     size->records *= std::max(1.0, static_cast<double>(chunks->bytes_total()) / done);
@@ -284,6 +286,8 @@ Status ReadBeginning(TextChunks* chunks, uint64_t most_bytes,
   return OkStatus();
 }
 
-Result<TextLook> LookAtText(const TextLookOptions& options) { return TextLooker(options).Look(); }
+Result<TextSurvey> SurveyText(const TextSurveyOptions& options) {
+  return TextSurveyor(options).Survey();
+}
 
 }  // namespace rowhouse
