@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/bench/stop_signal.h"
+#include "launch/calibrate/measured_kernel.h"
 
 namespace rowhouse {
 namespace {
@@ -70,13 +71,11 @@ double Ratio(const MeasuredStep& then, const MeasuredStep& now,
   return before > 0 && after > 0 ? after / before : 1;
 }
 
-// The kind of a kernel by its name.
-double Slowdown::*KindOf(const std::string& kernel) {
-  for (const char* prefix : {"fully_connected", "interaction_"}) {
-    if (kernel.starts_with(prefix)) return &Slowdown::products;
-  }
-  for (const char* prefix : {"pull", "push", "bags_pull", "bags_push", "allreduce"}) {
-    if (kernel.starts_with(prefix)) return &Slowdown::messages;
+double Slowdown::*KindOf(const std::string& figure) {
+  for (const auto& [name, kernel] : MeasuredKernels()) {
+    if (std::ranges::count(kernel.figures, figure) == 0) continue;
+    if (kernel.group == PhaseGroup::kDense) return &Slowdown::products;
+    if (kernel.group == PhaseGroup::kExchange) return &Slowdown::messages;
   }
   return &Slowdown::memory;
 }

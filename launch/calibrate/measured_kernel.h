@@ -20,6 +20,7 @@
 
 #include "common/registry.h"
 #include "common/status.h"
+#include "common/step_phases.h"
 #include "sharding/lab/cost/kernel_table.h"
 
 namespace rowhouse {
@@ -39,6 +40,7 @@ class MeasuredKernel {
 struct KernelDeclaration {
   std::string name;
   std::vector<std::string> figures = {name};  // names of the tables that it fills
+  PhaseGroup group = PhaseGroup::kRows;       // what its time is spent on
   std::vector<KernelAxis> grid;
   // Sizes to judge predictions at; none is a point of the grid.
   std::vector<std::vector<double>> held_out = {};

@@ -74,8 +74,7 @@ Status RunImitate(const CommandLine& command_line, const std::vector<std::string
   const CriteoImitation imitation(data_set, exponent, data.seed);
   ASSIGN_OR_RETURN(const uint64_t bytes, WriteLines(imitation, data.data_size, out));
   PrintClean("{}: {} made-up lines of the shape of Criteo's {} data, {}\n", out,
-             CountText(static_cast<double>(data.data_size)), data_set,
-             BytesText(static_cast<double>(bytes)));
+             CountText(static_cast<double>(data.data_size)), data_set, BytesText(bytes));
   return OkStatus();
 }
 

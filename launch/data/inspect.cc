@@ -54,8 +54,8 @@ Figures InfoFigures(const DataDirectory& data, const Preprocessing* preprocessin
   Figures figures;
   const auto say = [&](const std::string& line) { figures.Append(CleanText(line) + "\n"); };
   say(fmt::format("{}: version {}, {} samples in {} blocks, {} ({:.1f} bytes a sample)",
-                  data.path(), kDataVersion, CountText(samples), data.blocks(),
-                  BytesText(static_cast<double>(bytes)), static_cast<double>(bytes) / samples));
+                  data.path(), kDataVersion, CountText(samples), data.blocks(), BytesText(bytes),
+                  static_cast<double>(bytes) / samples));
   say("content digest " + data.content_digest());
   ordered_json origins = ordered_json::array();
   for (const DataOrigin& origin : data.origins()) {

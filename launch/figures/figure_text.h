@@ -1,6 +1,7 @@
 // Figures as text, the same in any locale. Threads: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -11,6 +12,7 @@ std::string CountText(double value);
 
 // "512 B", "1.50 MiB": powers of 1024, about three digits; "-" for a NaN or infinity.
 std::string BytesText(double bytes);
+inline std::string BytesText(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
 
 // "12.3 %" of a share of 0.123.
 std::string PercentText(double share);

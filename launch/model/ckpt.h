@@ -50,11 +50,6 @@ struct CkptFlags {
 Status RunCkpt(const Settings& settings, const std::vector<std::string>& arguments,
                const CkptFlags& flags);
 
-// "1.5 MB": powers of 10.
-inline std::string Megabytes(uint64_t bytes) {
-  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-}
-
 // Over all levels of a shard's store.
 inline uint64_t BytesOf(const std::vector<RowStoreLevel>& levels) {
   uint64_t bytes = 0;

@@ -8,6 +8,7 @@
 
 #include "common/counted.h"
 #include "common/kill_point.h"
+#include "launch/figures/figure_text.h"
 #include "launch/model/ckpt.h"
 #include "ps/store/directory_state.h"
 #include "ps/store/store_environment.h"
@@ -17,7 +18,7 @@ namespace rowhouse {
 namespace {
 
 std::string DescribeFiles(const std::vector<RowStoreLevel>& levels) {
-  return fmt::format("{} in {}", Megabytes(BytesOf(levels)), Counted(FilesOf(levels), "file"));
+  return fmt::format("{} in {}", BytesText(BytesOf(levels)), Counted(FilesOf(levels), "file"));
 }
 
 // Says in the shard's directory and in the manifest which rows it has; "": not known.

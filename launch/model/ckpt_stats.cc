@@ -4,6 +4,7 @@
 #include "common/durable_file.h"
 #include "common/json_text.h"
 #include "common/wire/control.h"
+#include "launch/figures/figure_text.h"
 #include "launch/model/ckpt.h"
 
 namespace rowhouse {
@@ -26,7 +27,7 @@ std::string DescribeLevels(const std::vector<RowStoreLevel>& levels) {
   std::string text;
   for (const RowStoreLevel& level : levels) {
     text += fmt::format("{}L{}: {} in {}", text.empty() ? "" : ", ", level.level,
-                        Megabytes(level.bytes), level.files);
+                        BytesText(level.bytes), level.files);
   }
   return text.empty() ? "-" : text;
 }
@@ -103,7 +104,7 @@ StoredBytes AddTables(const std::string& place, const std::vector<TableSpec>& ta
   for (const TableSpec& table : tables) {
     const StoredBytes& stored = counted[Raw(table.id)];
     if (stored.bytes == 0) continue;
-    out->Say(kStatsLine, place, table.name, stored.rows, Megabytes(stored.bytes), "", "", "");
+    out->Say(kStatsLine, place, table.name, stored.rows, BytesText(stored.bytes), "", "", "");
     of_tables->push_back(
         {{"name", table.name}, {"rows", stored.rows}, {"record_bytes", stored.bytes}});
     sum.Add(stored);
@@ -146,7 +147,7 @@ Status CollectStats(const SavedRows& model, const std::string& model_dir, Figure
     nlohmann::ordered_json tables;
     const StoredBytes sum = AddTables(shard, manifest.tables, counted, &tables, out);
     const std::vector<RowStoreLevel> levels = rows->levels();
-    out->Say(kStatsLine, shard, "all", sum.rows, Megabytes(sum.bytes), Megabytes(BytesOf(levels)),
+    out->Say(kStatsLine, shard, "all", sum.rows, BytesText(sum.bytes), BytesText(BytesOf(levels)),
              FilesOf(levels), DescribeLevels(levels));
     out->json["shards"].push_back({{"shard", Raw(saved.shard)},
                                    {"rows", sum.rows},
@@ -165,12 +166,12 @@ Status CollectStats(const SavedRows& model, const std::string& model_dir, Figure
                             {"file", manifest.dense.file},
                             {"tables", tables}};
     // The dense file has the records as they are, also those that no step changed.
-    out->Say(kStatsLine, "workers", "all", sum.rows, Megabytes(sum.bytes), Megabytes(sum.bytes), 1,
+    out->Say(kStatsLine, "workers", "all", sum.rows, BytesText(sum.bytes), BytesText(sum.bytes), 1,
              "in " + manifest.dense.file);
     all.Add(sum);
     file_bytes += sum.bytes;
   }
-  out->Say(kStatsLine, "all", "", all.rows, Megabytes(all.bytes), Megabytes(file_bytes), "",
+  out->Say(kStatsLine, "all", "", all.rows, BytesText(all.bytes), BytesText(file_bytes), "",
            all.bytes == 0
                ? ""
                : fmt::format("{:.2f} bytes of files for each of records",

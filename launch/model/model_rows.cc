@@ -13,6 +13,7 @@
 #include "common/digest.h"
 #include "common/durable_file.h"
 #include "common/nearest_name.h"
+#include "launch/figures/figure_text.h"
 
 namespace rowhouse {
 namespace {
@@ -30,11 +31,6 @@ bool CanBeWhole(const TableSpec& table, uint32_t bits) {
 }
 
 std::string Named(const TableSpec& table) { return fmt::format("table \"{}\"", table.name); }
-
-std::string Bytes(uint64_t bytes) {
-  return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
-                               : fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
-}
 
 }  // namespace
 
@@ -318,7 +314,7 @@ std::string ModelRows::Describe() const {
   const std::string format = bits_ == kFloatBits ? "" : fmt::format(" in {} bits", bits_);
   std::string text =
       fmt::format("{} {}{} ({})", Counted(whole, "table"),
-                  mapped_bytes_ > 0 ? "mapped" : "in memory", format, Bytes(bytes()));
+                  mapped_bytes_ > 0 ? "mapped" : "in memory", format, BytesText(bytes()));
   if (bits_ != kFloatBits) text += fmt::format(", pooled by {}", BagInstructions());
   if (whole < tables_.size()) {
     text += fmt::format(", {} read from disk {}", tables_.size() - whole,

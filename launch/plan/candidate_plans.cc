@@ -229,10 +229,10 @@ std::vector<Change> ChangesOf(const LabRun& run, const CandidatePlan& from) {
   if (has_misses && may_grow && run.workload.storage.cache_bytes > 0) {
     for (const uint64_t factor : {2, 8}) {
       const uint64_t bytes = run.workload.storage.cache_bytes * factor;
-      changes.push_back({fmt::format("{} times the cache: {} on each PS node", factor,
-                                     BytesText(static_cast<double>(bytes))),
-                         fmt::format("--cache_mb={}", bytes >> 20),
-                         [=](LabRun* to) { to->workload.storage.cache_bytes = bytes; }});
+      changes.push_back(
+          {fmt::format("{} times the cache: {} on each PS node", factor, BytesText(bytes)),
+           fmt::format("--cache_mb={}", bytes >> 20),
+           [=](LabRun* to) { to->workload.storage.cache_bytes = bytes; }});
     }
   }
   const auto is_wide = [](const TableSpec& table) { return table.precision == "f32"; };

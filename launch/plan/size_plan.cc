@@ -46,7 +46,7 @@ std::string PlaceOf(const FeatureTable& feature, const EmbeddingTables& tables) 
   return on_workers ? "workers" : "shards";
 }
 
-std::string SizeBytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
+std::string SizeBytes(uint64_t bytes) { return BytesText(bytes); }
 std::string SizeCount(uint64_t count) { return CountText(static_cast<double>(count)); }
 
 FigureTable LogicalTables(const EmbeddingTables& tables, const ModelSizes& model) {

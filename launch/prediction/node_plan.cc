@@ -98,7 +98,7 @@ OrderedJson MemoryToJson(const MemoryEstimate& memory) {
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-std::string NodeBytes(uint64_t bytes) { return BytesText(static_cast<double>(bytes)); }
+std::string NodeBytes(uint64_t bytes) { return BytesText(bytes); }
 
 FigureTable PartsTable(const NodePlan::Node& node) {
   const MemoryEstimate& memory = node.memory;

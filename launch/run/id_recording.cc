@@ -54,11 +54,11 @@ void IdRecording::Finish() {
     const Status removed = RemoveOtherParts(given_, header_.workers);
     LOG_IF(WARNING, !removed.ok()) << "--record_ids: of an earlier trace: " << removed.message();
   }
-  summary_ = fmt::format("ids of {} steps recorded in {}: {} of {} lookups, {}\n",
-                         CountText(static_cast<double>(writer_->steps())), path_,
-                         CountText(static_cast<double>(writer_->ids_written())),
-                         CountText(static_cast<double>(writer_->lookups())),
-                         BytesText(static_cast<double>(writer_->bytes())));
+  summary_ =
+      fmt::format("ids of {} steps recorded in {}: {} of {} lookups, {}\n",
+                  CountText(static_cast<double>(writer_->steps())), path_,
+                  CountText(static_cast<double>(writer_->ids_written())),
+                  CountText(static_cast<double>(writer_->lookups())), BytesText(writer_->bytes()));
   writer_.reset();
 }
 

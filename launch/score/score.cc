@@ -15,6 +15,7 @@
 #include "common/json_text.h"
 #include "common/nearest_name.h"
 #include "launch/command_line/verb_flags.h"
+#include "launch/figures/figure_text.h"
 #include "launch/figures/figures.h"
 #include "launch/figures/json_output.h"
 #include "launch/figures/page.h"
@@ -257,7 +258,7 @@ std::string TextOf(const Measured& m) {
       "{}{}",
       m.metrics.roc_auc, m.metrics.logloss, m.metrics.accuracy, m.normalised_entropy(),
       GroupedText(m), m.calibration(), m.mean_score, m.mean_label,
-      Counted(m.summary.samples, "sample"), RateText(m.summary), Megabytes(m.rows_bytes),
+      Counted(m.summary.samples, "sample"), RateText(m.summary), BytesText(m.rows_bytes),
       ErrorText(m), ImportanceText(m));
 }
 

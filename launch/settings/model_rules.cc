@@ -16,20 +16,24 @@
 namespace rowhouse {
 namespace {
 
+bool DrawsInTurn(const std::string& initialiser) {
+  return Initialisers().DeclarationOf(initialiser).draws_in_turn;
+}
+
 Status CheckTable(const TableSpec& table) {
   const auto in_table = [&](const Status& status) {
     return status.Annotate(fmt::format("table \"{}\"", table.name));
   };
   RETURN_IF_ERROR(in_table(Optimizers().Make(table.optimizer, table.optimizer_options).status()));
   RETURN_IF_ERROR(in_table(Initialisers().Validate(table.initialiser)));
-  if (table.initialiser == "dlrm") {
+  if (DrawsInTurn(table.initialiser)) {
     const auto draws = static_cast<unsigned __int128>(table.rows) * table.dim +
                        table.initialiser_options.first_draw;
     if (draws > NumpyDraws::kMaxDraws) {
       return UsageError(
-          "table \"{}\": initialiser dlrm would need more than 2^33 draws of numpy's generator up "
-          "to its last row; initialiser counter has no such limit",
-          table.name);
+          "table \"{}\": initialiser {} would need more than 2^33 draws of numpy's generator up "
+          "to its last row; initialiser {} has no such limit",
+          table.name, table.initialiser, TableSpec().initialiser);
     }
   }
   return OkStatus();
@@ -63,7 +67,7 @@ Status CheckWidths(const Settings& s) {
 
 uint64_t DrawsOfPrinting(const Settings& s) {
   const bool draws_rows = std::any_of(s.tables.begin(), s.tables.end(), [](const TableSpec& table) {
-    return table.initialiser == "dlrm";
+    return DrawsInTurn(table.initialiser);
   });
   if (!s.training.debug_mode || !draws_rows) return 0;
   // No file's samples are drawn by numpy, and opening text takes as long as reading it.
@@ -81,8 +85,7 @@ std::optional<uint32_t> WidthDrawnByNumpy(const LogicalTable& table,
   const KindDeclaration& declaration = TableKinds().DeclarationOf(table.kind);
   if (declaration.has_row_for_each_id) return table.dim;
   // Draws of other initialisers have never been counted: digests of models hold first draws.
-  const bool is_drawn = declaration.is_drawn_by_numpy &&
-                        Initialisers().DeclarationOf(table.initialiser).draws_in_turn;
+  const bool is_drawn = declaration.is_drawn_by_numpy && DrawsInTurn(table.initialiser);
   if (!is_drawn) return std::nullopt;
   const auto kind = TableKinds().Make(table.kind, {.table = table, .model = model});
   if (!kind.ok()) return table.dim;  // Validate() says why.
@@ -135,7 +138,7 @@ void AssignDraws(Settings* settings) {
   uint64_t draws = settings->printing_draws;
   for (LogicalTable& table : settings->tables) {
     const std::optional<uint32_t> width = WidthDrawnByNumpy(table, settings->tables);
-    if (!width && table.initialiser == "dlrm") table.initialiser = "counter";
+    if (!width && DrawsInTurn(table.initialiser)) table.initialiser = TableSpec().initialiser;
     if (!width) continue;
     table.initialiser_options.first_draw = draws;
     if (__builtin_mul_overflow(table.rows, uint64_t{*width}, &draws) ||

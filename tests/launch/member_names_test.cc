@@ -71,7 +71,7 @@ const std::vector<Allowed>& AllowedNames() {
       {"launch/score/score.cc", {"memory"}, kWord},
       {"launch/command_line/made_settings.cc", {"skew_aware"}, kDefault},
       {"launch/settings/entries/", {"*"}, kDlrm + "; names of flags"},
-      {"launch/settings/model_rules.cc", {"counter", "dlrm", "mixed", "qr"}, kDlrm},
+      {"launch/settings/model_rules.cc", {"mixed", "qr"}, kDlrm},
       {"launch/settings/settings.cc", {"converted", "criteo", "random"}, kDlrm},
       {"launch/settings/settings_checks.cc", {"dataset", "rocksdb"}, kAdvice},
       {"launch/settings/settings.h",

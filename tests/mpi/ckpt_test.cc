@@ -169,19 +169,21 @@ TEST_F(Ckpt, StatsCountRowsAndCompactLeavesOneCopyOfEach) {
                                     "touch {:.2f} %, memory {:.2f} %, disk {:.2f} %\n",
                                     pulled, part("rows_first_touched"), part("rows_from_memory"),
                                     part("rows_from_store"))));
-  for (const char* line : {"\n0 +t0 +[0-9]+ ", "\n0 +all +[0-9]+ .* L[06]: [0-9.]+ MB in [0-9]+",
-                           "\n1 +t0 +[0-9]+ ", "\nall +[0-9]+ .* bytes of files for each"}) {
+  for (const char* line :
+       {"\n0 +t0 +[0-9]+ ", "\n0 +all +[0-9]+ .* L[06]: [0-9.]+ [KM]iB in [0-9]+",
+        "\n1 +t0 +[0-9]+ ", "\nall +[0-9]+ .* bytes of files for each"}) {
     EXPECT_THAT(before.out, ContainsRegex(line));
   }
   const ProcessResult compacted = Run({"compact"});
   ASSERT_EQ(compacted.exit_code, 0) << compacted.Describe();
   for (const int shard : {0, 1}) {
-    EXPECT_THAT(compacted.out, ContainsRegex(fmt::format("shard {}: [0-9.]+ MB in [0-9]+ files? -> "
-                                                         "[0-9.]+ MB in 1 file, compression none\n",
-                                                         shard)));
+    EXPECT_THAT(compacted.out,
+                ContainsRegex(fmt::format("shard {}: [0-9.]+ [KM]iB in [0-9]+ files? -> "
+                                          "[0-9.]+ [KM]iB in 1 file, compression none\n",
+                                          shard)));
   }
   EXPECT_THAT(Run({"stats"}).out,
-              ContainsRegex("\n0 +all +[0-9]+ .* 1  L[1-6]: [0-9.]+ MB in 1\n"));
+              ContainsRegex("\n0 +all +[0-9]+ .* 1  L[1-6]: [0-9.]+ [KM]iB in 1\n"));
   // The files of written rows are those of the rewritten shards.
   for (const int shard : {0, 1}) {
     const std::string stamp = ReadState(Shard(shard)).value().stamp;

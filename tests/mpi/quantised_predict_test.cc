@@ -49,9 +49,9 @@ TEST_F(Predict, QuantisedRowsTakeTheBytesOfTheirFormat) {
     EXPECT_EQ(Eval({"--rows=" + dir_ / "export_in_bits"}).at("rows_bytes"), kRows * bytes);
   }
   const ProcessResult told = Run({"eval", "--quantize_rows=8"});
-  EXPECT_THAT(told.err, HasSubstr("2 tables in memory in 8 bits (0.1 MB)"));
+  EXPECT_THAT(told.err, HasSubstr("2 tables in memory in 8 bits (63.1 KiB)"));
   EXPECT_THAT(Run({"eval", "--rows=" + dir_ / "export_in_bits"}).err,
-              HasSubstr("2 tables mapped in 2 bits (0.0 MB)"));
+              HasSubstr("2 tables mapped in 2 bits (23.7 KiB)"));
 }
 
 // Of data with a planted effect an id, as the quickstart's.

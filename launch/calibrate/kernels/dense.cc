@@ -152,6 +152,7 @@ class DenseUpdate final : public MeasuredKernel {
 KernelDeclaration InteractionNamed(const std::string& name) {
   KernelDeclaration kernel{
       .name = "interaction_" + name,
+      .group = PhaseGroup::kDense,
       .grid = {{"samples", {1, 16, 128, 1024, 4096}},
                {"vectors", {2, 4, 9, 16, 27, 48}},
                {"width", {4, 16, 32, 64, 128}}},
@@ -169,6 +170,7 @@ REGISTER_MEMBER(AddMeasuredKernels([] {
   std::vector<KernelDeclaration> kernels = {
       {.name = "fully_connected",
        .figures = {"fully_connected_forward", "fully_connected_backward"},
+       .group = PhaseGroup::kDense,
        .grid = {{"samples", {1, 16, 64, 256, 1024, 4096}},
                 {"inputs", {4, 16, 64, 128, 256, 512, 1024}},
                 {"outputs", {1, 4, 16, 64, 128, 256, 512, 1024}}},
@@ -186,6 +188,7 @@ REGISTER_MEMBER(AddMeasuredKernels([] {
        .make = Makes<FullyConnected>(ElementType::kF32)},
       {.name = "fully_connected_bf16",
        .figures = {"fully_connected_bf16_forward", "fully_connected_bf16_backward"},
+       .group = PhaseGroup::kDense,
        .grid = {{"samples", {16, 128, 1024, 4096}},
                 {"inputs", {16, 128, 1024}},
                 {"outputs", {1, 16, 128, 1024}}},

@@ -159,6 +159,7 @@ REGISTER_MEMBER(AddMeasuredKernels([] {
   std::vector<KernelDeclaration> kernels = {
       {.name = "exchange",
        .figures = {"pull", "pull_worker", "pull_shard", "push", "push_worker", "push_shard"},
+       .group = PhaseGroup::kExchange,
        .grid = {{"rows", {16, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536}},
                 {"dim", {4, 16, 32, 64, 128}}},
        .held_out = {{128, 32},

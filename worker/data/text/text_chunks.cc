@@ -180,7 +180,7 @@ uint64_t CountRecords(std::string_view text, const RecordForm& form) {
 Result<uint64_t> LookAtFile(const std::string& file, const RecordForm& form) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(file));
   if (form.bytes > 0) return stream->bytes_total();
-  std::string head(kFirstLookBytes, '\0');
+  std::string head(kFirstBytes, '\0');
   ASSIGN_OR_RETURN(const size_t got, stream->Read(head.data(), head.size()));
   head.resize(got);
   if (const Status status = CheckIsText(head, file); !status.ok()) {
@@ -231,7 +231,7 @@ Result<std::vector<std::string>> ExpandFiles(const std::string& list) {
 
 Result<std::string> FirstRecordOf(const std::string& file, const RecordForm& form) {
   if (IsPipe(file)) return std::string();
-  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open({file}, form, kFirstLookBytes));
+  ASSIGN_OR_RETURN(TextChunks chunks, TextChunks::Open({file}, form, kFirstBytes));
   TextChunk chunk;
   ASSIGN_OR_RETURN(const bool is_there, chunks.Next(&chunk));
   return is_there ? *chunk.first_record : std::string();
@@ -270,7 +270,7 @@ Status TextChunks::OpenNextFile() {
   first_record_ = nullptr;
   if (form_.bytes > 0) return OkStatus();
   std::string head;
-  RETURN_IF_ERROR(Fill(&head, kFirstLookBytes));
+  RETURN_IF_ERROR(Fill(&head, kFirstBytes));
   RETURN_IF_ERROR(CheckIsText(head, files_[next_file_ - 1]));
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   rest_ = head.starts_with(kByteOrderMark) ? head.substr(kByteOrderMark.size()) : head;

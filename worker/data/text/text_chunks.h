@@ -33,7 +33,7 @@ Result<std::vector<std::string>> ExpandFiles(const std::string& list);
 // not read. kUsage as TextChunks::Open and Next.
 Result<std::string> FirstRecordOf(const std::string& file, const RecordForm& form);
 
-constexpr size_t kFirstLookBytes = 4096;  // that tell whether a file is text
+constexpr size_t kFirstBytes = 4096;  // that tell whether a file is text
 
 // kUsage, saying what the file is and what to do, unless `head`, the first bytes of it
 // (uncompressed), looks like text: so a Parquet file given as text is called one, instead of an

@@ -175,7 +175,7 @@ Status TextTrace::ReadAll() {
     text.resize(rest + bytes);
     is_end = bytes < kChunk;
     if (is_first) {
-      RETURN_IF_ERROR(CheckIsText(std::string_view(text).substr(0, kFirstLookBytes), path_));
+      RETURN_IF_ERROR(CheckIsText(std::string_view(text).substr(0, kFirstBytes), path_));
     }
     if (is_end && !text.empty() && text.back() != '\n') text.push_back('\n');
     std::string_view left = text;
