@@ -26,7 +26,7 @@ Result<std::vector<BenchFigure>> MeasureShardsCpu(const std::string& name, const
   const EmbeddingTables tables = MeasuredTables(1, sizes.table_rows, sizes.dim);
   const auto start = [&](uint32_t shards) {
     return OnAnotherThread([&]() -> Result<std::unique_ptr<LocalShards>> {
-      ASSIGN_OR_RETURN(auto local, LocalShards::Start(tables, shards));
+      ASSIGN_OR_RETURN(auto local, LocalShards::Start(tables, shards, {.over_tcp = true}));
       RETURN_IF_ERROR(local->Push(&batch).status());  // From here on rows are in memory.
       return local;
     });

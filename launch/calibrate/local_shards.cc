@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/transport/local_socket.h"
 #include "common/transport/peer_name.h"
 #include "common/transport/zeromq.h"
 #include "launch/bench/stopwatch.h"
@@ -88,14 +89,16 @@ BoundToCore::~BoundToCore() {
 }
 
 Result<std::unique_ptr<LocalShards>> LocalShards::Start(const EmbeddingTables& tables,
-                                                        uint32_t shards, bool pools) {
+                                                        uint32_t shards,
+                                                        const LocalShardsOptions& options) {
   std::unique_ptr<LocalShards> local(new LocalShards);
-  RETURN_IF_ERROR(local->Open(tables, shards, pools));
+  RETURN_IF_ERROR(local->Open(tables, shards, options));
   return local;
 }
 
-Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool pools) {
-  ASSIGN_OR_RETURN(const Plan plan, MeasuredPlan(tables, shards, pools));
+Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards,
+                         const LocalShardsOptions& options) {
+  ASSIGN_OR_RETURN(const Plan plan, MeasuredPlan(tables, shards, options.pools));
   const std::vector<int> cores = AllowedCores();
   const bool binds = cores.size() > 1;
   std::vector<ShardAddress> addresses;
@@ -104,7 +107,9 @@ Status LocalShards::Open(const EmbeddingTables& tables, uint32_t shards, bool po
     ASSIGN_OR_RETURN(
         MeasuredShard shard,
         MeasuredShard::Make(RoomyShard(tables.physical, s, /*workers=*/2), tables.physical, plan));
-    ASSIGN_OR_RETURN(auto served, ServedShard::Start(std::move(shard), security_));
+    ASSIGN_OR_RETURN(auto served, ServedShard::Start(
+                                      std::move(shard), security_,
+                                      options.over_tcp ? "tcp://127.0.0.1:0" : NewLocalEndpoint()));
     addresses.push_back(served->address());
     shards_.push_back(std::move(served));
   }

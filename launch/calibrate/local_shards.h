@@ -1,6 +1,7 @@
 // LocalShards: one worker and some shards in this process, connected as in production: PsClient and
-// Dialer here; each Shard behind loopback TCP with a thread, a store and a transport of its own, as
-// if it were a PS node. Rows of all tables are spread over the shards by row_wise.
+// Dialer here; each Shard with a thread, a store and a transport of its own, as if it were a PS
+// node, behind a Unix socket, as for workers of its host, or behind loopback TCP. Rows of all
+// tables are spread over the shards by row_wise.
 //
 // The caller says what is pulled and pushed. Rows lie in the shards' memory once they were pushed.
 // Shards answer a push before they update their rows, but the answer may wait for the update, as
@@ -54,11 +55,15 @@ struct ExchangeNs {
   double wall = 0, worker = 0, shards = 0;
 };
 
+struct LocalShardsOptions {
+  bool pools = false;     // shards pool all bags
+  bool over_tcp = false;  // or else over Unix sockets
+};
+
 class LocalShards {
  public:
-  // `pools`: shards pool all bags.
   static Result<std::unique_ptr<LocalShards>> Start(const EmbeddingTables& tables, uint32_t shards,
-                                                    bool pools = false);
+                                                    const LocalShardsOptions& options = {});
 
   // Pulls the rows and bags of a step. `bags` may be null.
   Result<ExchangeNs> Pull(std::vector<RowBatch>* rows, std::vector<BagBatch>* bags = nullptr);
@@ -68,7 +73,7 @@ class LocalShards {
 
  private:
   LocalShards() = default;
-  Status Open(const EmbeddingTables& tables, uint32_t shards, bool pools);
+  Status Open(const EmbeddingTables& tables, uint32_t shards, const LocalShardsOptions& options);
   Status Dial(const Plan& plan, const std::vector<ShardAddress>& addresses);
   Status ApplyStep();
   template <typename Begin>

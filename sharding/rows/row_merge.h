@@ -3,7 +3,8 @@
 // If no id is as large as the number of lookups, lookups are counted in an array over all ids; else
 // they are radix-sorted as (id, position), 11 bits a pass. Measured on one core, table of 1,000,000
 // rows: 2,048 lookups take 9 us and 204,800 take 1.0 ms; std::sort of the same pairs takes 67 us
-// and 11 ms.
+// and 11 ms. Hashing (open addressing, distinct ids sorted afterwards) takes 1.0 to 1.8 times as
+// long, the least where ids of 204,800 lookups follow Zipf's law (exponent 1.05).
 //
 // Threads: one. Keeps its buffers from call to call.
 #pragma once

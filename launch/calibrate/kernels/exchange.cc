@@ -2,7 +2,9 @@
 // enough different ones are used in turn that they are not all in the CPU's caches.
 //   pull, pull_worker, pull_shard, push, push_worker, push_shard (rows, dim)
 //       until the worker has the values, and until the shard has the gradients; the shard is idle
-//       when each begins
+//       when each begins; over a Unix socket
+//   pull_tcp, push_tcp (rows, dim)
+//       the same over loopback TCP
 //   update_<optimizer> (rows, dim)
 //       what the shard then computes: a step is applied
 //   placed_pull, cached_pull_new (rows, dim)
@@ -55,11 +57,14 @@ class StepsInTurn {
 
 class RowExchange final : public MeasuredKernel {
  public:
+  explicit RowExchange(bool over_tcp) : over_tcp_(over_tcp) {}
+
   Status Prepare(std::span<const double> sizes) override {
     shards_.reset();
     const auto dim = static_cast<uint32_t>(SizeOf(sizes[1]));
     steps_ = StepsInTurn(SizeOf(sizes[0]), dim);
-    ASSIGN_OR_RETURN(shards_, LocalShards::Start(MeasuredTables(1, steps_.table_rows(), dim), 1));
+    ASSIGN_OR_RETURN(shards_, LocalShards::Start(MeasuredTables(1, steps_.table_rows(), dim), 1,
+                                                 {.over_tcp = over_tcp_}));
     for (size_t turn = 0; turn < steps_.size(); ++turn) RETURN_IF_ERROR(Measure().status());
     return OkStatus();
   }
@@ -67,10 +72,12 @@ class RowExchange final : public MeasuredKernel {
     std::vector<RowBatch>& step = steps_.Next();
     ASSIGN_OR_RETURN(const ExchangeNs pull, shards_->Pull(&step));
     ASSIGN_OR_RETURN(const ExchangeNs push, shards_->Push(&step));
+    if (over_tcp_) return std::vector{pull.wall, push.wall};
     return std::vector{pull.wall, pull.worker, pull.shards, push.wall, push.worker, push.shards};
   }
 
  private:
+  const bool over_tcp_;
   std::unique_ptr<LocalShards> shards_;
   StepsInTurn steps_;
 };
@@ -173,7 +180,13 @@ REGISTER_MEMBER(AddMeasuredKernels([] {
                     {46000, 16}},
        .judged_as = {"pull", "", "", "push", "", ""},
        .patience = 5,
-       .make = Makes<RowExchange>()},
+       .make = Makes<RowExchange>(/*over_tcp=*/false)},
+      {.name = "exchange_tcp",
+       .figures = {"pull_tcp", "push_tcp"},
+       .group = PhaseGroup::kExchange,
+       .grid = {{"rows", {64, 4096, 65536}}, {"dim", {4, 64}}},
+       .patience = 5,
+       .make = Makes<RowExchange>(/*over_tcp=*/true)},
       {.name = "cached_rows",
        .figures = {"placed_pull", "cached_pull_new"},
        .grid = {{"rows", {16, 512, 8192}}, {"dim", {4, 32, 128}}},

@@ -74,7 +74,7 @@ class BagsOnShards final : public MeasuredKernel {
     const uint64_t rows = RowsWithDistinct(bags * bag_length, sizes[3]);
     const EmbeddingTables tables =
         MeasuredTables(1, rows, static_cast<uint32_t>(SizeOf(sizes[2])), "sgd", "exact");
-    ASSIGN_OR_RETURN(shards_, LocalShards::Start(tables, 1, /*pools=*/true));
+    ASSIGN_OR_RETURN(shards_, LocalShards::Start(tables, 1, {.pools = true}));
     ASSIGN_OR_RETURN(alone_, ShardAlone::Make(tables, /*pools=*/true));
     layer_ = std::make_unique<EmbeddingLayer>(tables, &dense_, std::vector<bool>{true});
     for (uint64_t turn = 0; turn < kTurns; ++turn) {

@@ -62,11 +62,14 @@ class Exchanges {
   }
   double hosts() const { return std::max(1u, cluster_.hosts); }
 
-  // Rows in bf16 take as long as rows of as many bytes.
+  // Rows in bf16 take as long as rows of as many bytes. Kernels are measured on one host, over Unix
+  // sockets; all their times grow as the wall time does over TCP.
   Exchange RowsOf(const std::string& stem, double rows, double floats, Precision precision) {
     const double dim = floats / rows * static_cast<double>(BytesOfWeight(precision)) / 4;
     const auto ms = [&](const char* part) { return kernels_.Ms(stem + part, {rows, dim}); };
-    return {ms(""), ms("_worker"), ms("_shard")};
+    const bool over_tcp = hosts() > 1 && kernels_.machine().HasKernel(stem + "_tcp");
+    const double slower = over_tcp ? std::max(1.0, ms("_tcp") / ms("")) : 1.0;
+    return {slower * ms(""), slower * ms("_worker"), slower * ms("_shard")};
   }
 
   // The optimizer that most pushed floats go through.

@@ -245,6 +245,37 @@ TEST(StepCost, GradientsOfBagsAreMovedAsRowsAre) {
   EXPECT_EQ(twice.pull, once.pull) << "pooling is work";
 }
 
+TEST(StepCost, RowsTakeLongerBetweenHostsWhereTcpDoes) {
+  const Workload workload = StepCostWorkloadOf(8, 100'000, 32, 2048, 1);
+  const Plan plan = RowWise(workload, 1);
+  const Machine unix_sockets = Machine::Typical();
+  Machine tcp = unix_sockets;
+  for (const std::string stem : {"pull", "push"}) {
+    const KernelTable& measured = tcp.kernels.at(stem);
+    std::vector<double> twice = measured.ns();
+    for (double& ns : twice) ns *= 2;
+    tcp.kernels[stem + "_tcp"] =
+        KernelTable::Make(measured.axes(), std::move(twice), measured.spread()).value();
+  }
+  ClusterShape cluster = Cluster(1, 1);
+  const auto pulls = [&](const Machine& machine) {
+    return PredictStep(workload, plan, cluster, machine).value().phases.pull;
+  };
+  EXPECT_EQ(pulls(tcp), pulls(unix_sockets));  // one host
+  cluster.hosts = 2;
+  EXPECT_GT(pulls(tcp), 1.5 * pulls(unix_sockets));
+}
+
+TEST(StepCost, BagsWhoseRowsComeAgainArePooledSooner) {
+  Workload workload = StepCostWorkloadOf(4, 1'000'000, 32, 2048, 1);
+  const Plan plan = PoolBagsOnShards(1, &workload);
+  const auto pull_ms = [&](double exponent) {
+    workload.of_table.assign(4, IdDistribution::Zipf(1e6, exponent));
+    return PredictStep(workload, plan, Cluster(1, 1), Machine::Typical()).value().phases.pull;
+  };
+  EXPECT_LT(pull_ms(1.2), 0.8 * pull_ms(0.0));
+}
+
 TEST(StepCost, AStoreThatReadsAheadKeepsItsNodeBusy) {
   Workload workload = StepCostWorkloadOf(2, 1'000'000, 64, 4096, 2);
   workload.storage.has_files = true;
