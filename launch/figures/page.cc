@@ -5,11 +5,30 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_text.h"
+#include "common/step_phases.h"
 
 namespace rowhouse {
+namespace {
+
+// For charts of a step's time.
+nlohmann::ordered_json StepPhaseList() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const NamedStepPhase& phase : kNamedStepPhases) {
+    using enum PhaseGroup;
+    const bool is_exchange = phase.group == kExchange || phase.group == kAllreduce;
+    list.push_back({{"name", phase.name},
+                    {"what", phase.what},
+                    {"is_exchange", is_exchange},
+                    {"is_computing", !is_exchange && phase.group != kReading}});
+  }
+  return list;
+}
+
+}  // namespace
 
 std::string PageText(std::string_view kind, nlohmann::ordered_json data) {
   data["page"] = kind;
+  data["step_phases"] = StepPhaseList();
   const std::string json = DumpJson(data);
   constexpr std::string_view kPlace = "@DATA@";
   const std::string_view shell = PageShell();

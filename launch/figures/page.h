@@ -10,8 +10,9 @@
 namespace rowhouse {
 
 // `kind`: "run", "comparison", "strategies", "lab" or "scores", the name of the script that draws
-// `data`, an object. Its strings may have any bytes: those that are no UTF-8 become U+FFFD, and
-// none can end the script element. Equal arguments give equal bytes.
+// `data`, an object, to which "step_phases" is added (common/step_phases.h). Its strings may have
+// any bytes: those that are no UTF-8 become U+FFFD, and none can end the script element. Equal
+// arguments give equal bytes.
 std::string PageText(std::string_view kind, nlohmann::ordered_json data);
 
 // The page without data, made when building; "@DATA@" stands for the data.

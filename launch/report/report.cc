@@ -186,17 +186,6 @@ OrderedJson ShardToJson(const RunReport::Shard& shard) {
   return json;
 }
 
-// What a worker does itself in a step: names, and what happens, for the page.
-OrderedJson ComputingPhases() {
-  OrderedJson list = OrderedJson::array();
-  for (const NamedStepPhase& phase : kNamedStepPhases) {
-    using enum PhaseGroup;
-    if (phase.group == kReading || phase.group == kExchange || phase.group == kAllreduce) continue;
-    list.push_back({{"name", phase.name}, {"what", phase.what}});
-  }
-  return list;
-}
-
 }  // namespace
 
 OrderedJson SettingsToJson(const Settings& settings) {
@@ -255,7 +244,6 @@ Status WriteReport(const RunReport& report, const std::string& path) {
              ReportPagePath(path),
              PageText("run",
                       {{"report", json},
-                       {"phases", ComputingPhases()},
                        {"has_files", RowStores().DeclarationOf(settings.storage.store).has_files},
                        {"is_logloss", Losses().DeclarationOf(settings.model.loss).is_logloss}}))
       .Annotate("the run's report as a page");

@@ -52,11 +52,11 @@ function drawLab(data) {
   function drawStrategies() {
     const can = data.strategies.filter((one) => !one.refused);
     if (can.length) {
-      const apart = ["data", "pull", "push", "allreduce"];
-      const compute = (p) => Object.keys(p).reduce(
-        (sum, name) => (apart.includes(name) ? sum : sum + p[name]), 0);
-      const phases = [...apart.map((name) => [name, (p) => p[name]])];
-      phases.splice(2, 0, ["compute", compute]);
+      const computing = data.step_phases.filter((phase) => phase.is_computing);
+      const phases = data.step_phases.filter((phase) => !phase.is_computing)
+        .map(({name}) => [name, (p) => p[name]]);
+      phases.splice(2, 0, ["compute", (p) => computing.reduce(
+        (sum, {name}) => sum + (p[name] || 0), 0)]);
       const grid = Page.section(main, "Time of a step", "", false);
       Charts.bars(Page.panel(grid, "By phase", "of the slowest worker", true),
                   can.map((one) => one.name),

@@ -1,6 +1,6 @@
 "use strict";
 // The report of one run: report.html.
-function drawRun({report, phases: phasesOfSteps = [], has_files: hasFiles, is_logloss: isLogloss}) {
+function drawRun({report, step_phases: stepPhases, has_files: hasFiles, is_logloss: isLogloss}) {
   const {el, isNumber, count, fixed, bytes, duration, percent, short, table} = Page;
   const {environment, totals, phases, curve, evaluations, validations, progressive, shards} = report;
   const nodes = report.sharding.ps_nodes;
@@ -120,16 +120,17 @@ function drawRun({report, phases: phasesOfSteps = [], has_files: hasFiles, is_lo
   // ---- Where time went --------------------------------------------------------------------------
 
   const time = Page.section(main, "Where time went");
+  const whatOf = (name) => stepPhases.find((phase) => phase.name === name).what;
   const ofRun = (key, name, what) => ({name, what, seconds: phases[key + "_seconds"] || 0});
-  const computing = phasesOfSteps.map(({name, what}) => (
+  const computing = stepPhases.filter((phase) => phase.is_computing).map(({name, what}) => (
     {name: name.replace("_", " "), what, seconds: report.step_phases[name] || 0}));
   const kinds = [
     ofRun("start", "start", "opening data, meeting PS nodes"),
-    ofRun("data", "read data", "samples, and telling shards of rows to come"),
-    ofRun("pull", "pull rows", "asked for until they are there"),
+    ofRun("data", "read data", whatOf("data")),
+    ofRun("pull", "pull rows", whatOf("pull")),
     ...computing,
-    ofRun("push", "push gradients", "until shards have them"),
-    ofRun("exchange", "exchange", "dense gradients; waiting for the slowest worker"),
+    ofRun("push", "push gradients", whatOf("push")),
+    ofRun("exchange", "exchange", whatOf("allreduce")),
     ofRun("test", "test", "evaluations"),
     ofRun("save", "save", "rows to disk, their digest, the dense part"),
   ];
@@ -192,8 +193,8 @@ function drawRun({report, phases: phasesOfSteps = [], has_files: hasFiles, is_lo
       Page.panel(section, headingOf(workers, "worker"), "time of a median step").append(
         table(columns("worker"), shownOf(workers, "step_ms").flatMap((worker) => [
           row(nameOf(worker, "worker", workers), worker.step_ms, ms),
-          ...["pull", "push", "allreduce"].map(
-            (name) => row(`\u00b7 ${name}`, worker.phases_ms[name], ms))])));
+          ...stepPhases.filter((phase) => phase.is_exchange).map(
+            ({name}) => row(`\u00b7 ${name}`, worker.phases_ms[name], ms))])));
     }
     const nodesShown = shownOf(prediction.ps_nodes, "busy_ms");
     Page.panel(section, headingOf(prediction.ps_nodes, "PS node"), "a step").append(
