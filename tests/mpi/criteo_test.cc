@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/testing/process.h"
+#include "worker/dense/matrix_product.h"
 
 namespace rowhouse {
 namespace {
@@ -129,6 +130,24 @@ TEST(Criteo, TrainsWithEitherIdMappingAndFindsThePlantedEffect) {
     EXPECT_EQ(result.report.at("rows").at("count"), trained.size());
   }
   EXPECT_EQ(digests.size(), 2u);
+}
+
+TEST(Criteo, LayersInBf16HaveTheAucOfF32) {
+  if (!HasProductsOf(ElementType::kBf16)) GTEST_SKIP() << "no AVX-512 here";
+  const std::string file = ROWHOUSE_SOURCE_DIR "/../shared/data/criteo/criteo_first40k_hashed.tsv";
+  if (!std::filesystem::exists(file)) {
+    GTEST_SKIP() << file << " does not exist: Criteo's data may not be passed on with the program";
+  }
+  double aucs[2] = {};
+  for (const bool is_bf16 : {false, true}) {
+    const TrainResult result = TrainOn(
+        file,
+        {"--test_fraction=0.25", is_bf16 ? "--dense_precision=bf16" : "--dense_precision=f32"});
+    ExpectTested(result, 30'000, 10'000, 0.72);
+    aucs[is_bf16] = result.report.at("evaluations").at(0).at("auc");
+  }
+  EXPECT_NE(aucs[1], aucs[0]);
+  EXPECT_NEAR(aucs[1], aucs[0], 0.001);
 }
 
 TEST(Criteo, TheHeadOfCriteosOwnFileTrainsAsItIs) {
