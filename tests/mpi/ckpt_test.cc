@@ -214,7 +214,7 @@ TEST_F(Ckpt, StatsCountARowWhoseColumnsAreCutOnce) {
   ASSERT_EQ(records, 2 * stored.size());
   const ProcessResult result = Run({"stats"});
   ASSERT_EQ(result.exit_code, 0) << result.Describe();
-  EXPECT_THAT(result.out, ContainsRegex(fmt::format("\nall +{} +[0-9.]+ MB", stored.size())));
+  EXPECT_THAT(result.out, ContainsRegex(fmt::format("\nall +{} +[0-9.]+ [KM]iB", stored.size())));
   // The other columns take bytes, and are there to see.
   for (const char* line : {"\n0 +t0 +[0-9]+ ", "\n1 +t0 +[0-9]+ "}) {
     EXPECT_THAT(result.out, ContainsRegex(line));
