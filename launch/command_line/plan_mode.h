@@ -41,7 +41,8 @@ std::vector<std::string> TopicsOfOption(const std::string& flag);
 // The mode that the command line asks for, or null. kUsage, naming both flags, if it asks for two
 // modes, or for a mode and for something that RunPlan does without one. kUsage, too, for a flag
 // without effect: an AddPlanOption flag of another mode, or a flag of the sharding lab without a
-// mode. With --plan, which the planner may make, lab flags are accepted unless only modes read them.
+// mode. With --plan, which the planner may make, lab flags are accepted unless only modes read
+// them.
 Result<const PlanMode*> PlanModeOf(const CommandLine& command_line);
 
 }  // namespace rowhouse

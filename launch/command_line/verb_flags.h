@@ -45,8 +45,8 @@ inline constexpr std::string_view kLabSection = "the sharding lab: cost, plans a
 std::span<const VerbFlag> VerbFlags();
 // Declares a flag in the file that reads it, at namespace scope. Its texts outlive the program.
 bool AddVerbFlag(const VerbFlag& flag);
-// The declaration of the flag for `verb`; its first declaration if `verb` is "" or does not take the
-// flag. Null if there is none.
+// The declaration of the flag for `verb`; its first declaration if `verb` is "" or does not take
+// the flag. Null if there is none.
 const VerbFlag* FindVerbFlag(std::string_view name, std::string_view verb = {});
 
 inline constexpr std::string_view kConfigFlag = "config";

@@ -9,8 +9,8 @@
 namespace rowhouse {
 
 // What this many rows of a table take: records with optimizer state, as shards have them, and
-// gradients. The sum over workers takes three copies of the gradients more: sent, received and gathered
-// (worker/mpi/mpi_communicator.h).
+// gradients. The sum over workers takes three copies of the gradients more: sent, received and
+// gathered (worker/mpi/mpi_communicator.h).
 double BytesOnWorker(const TableSpec& table, double rows);
 
 // Parameters, optimizer state, and gradients, which are summed likewise.
