@@ -5,8 +5,8 @@
 // versions, runs [...], curve [...], evaluations [...], validations [...], progressive [...], best,
 // baseline, totals, phases, checkpoints, restarts [...], rows, sharding, shards [...], table_loads
 // [...], memory_plan, prediction. An unknown figure is null, never 0.
-//   runs, curve, evaluations, validations, progressive, best: of all runs of the model. The report's
-//     run is the last: its points have steps above totals.first_step. All else is of this run
+//   runs, curve, evaluations, validations, progressive, best: of all runs of the model. The
+//     report's is the last: its points have steps above totals.first_step. All else is of this run
 //   step_phases {data, merge, pull, ...}: seconds of steps on the worker that wrote the report
 //     (worker/train/step_clock.h); shards[].seconds {wait, socket, ...}: of a shard's thread, and
 //     its I/O thread in the store (common/wire/control.h)
