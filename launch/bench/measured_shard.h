@@ -56,7 +56,7 @@ ShardOptions RoomyShard(const std::vector<TableSpec>& tables, uint32_t id, uint3
 // Rows of all tables spread over the shards by row_wise. `pools`: shards pool all bags.
 Result<Plan> MeasuredPlan(const EmbeddingTables& tables, uint32_t shards, bool pools);
 
-// A shard that listens on loopback, with a thread and a transport of its own, until destruction.
+// A shard that listens on `listen`, with a thread and a transport of its own, until destruction.
 // Threads: made and destroyed by one; the shard's is inside.
 class ServedShard {
  public:

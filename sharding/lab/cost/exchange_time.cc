@@ -62,13 +62,26 @@ class Exchanges {
   }
   double hosts() const { return std::max(1u, cluster_.hosts); }
 
-  // Rows in bf16 take as long as rows of as many bytes. Kernels are measured on one host, over Unix
-  // sockets; all their times grow as the wall time does over TCP.
+  // Kernels are measured on one host, over Unix sockets: how much longer they take between hosts.
+  double TcpFactor(const std::string& stem, double rows, double dim) {
+    if (hosts() < 2 || !kernels_.machine().HasKernel(stem + "_tcp")) return 1;
+    return std::max(1.0, kernels_.Ms(stem + "_tcp", {rows, dim}) / kernels_.Ms(stem, {rows, dim}));
+  }
+
+  // Rows in bf16 take as long as rows of as many bytes.
   Exchange RowsOf(const std::string& stem, double rows, double floats, Precision precision) {
     const double dim = floats / rows * static_cast<double>(BytesOfWeight(precision)) / 4;
     const auto ms = [&](const char* part) { return kernels_.Ms(stem + part, {rows, dim}); };
-    const bool over_tcp = hosts() > 1 && kernels_.machine().HasKernel(stem + "_tcp");
-    const double slower = over_tcp ? std::max(1.0, ms("_tcp") / ms("")) : 1.0;
+    const double slower = TcpFactor(stem, rows, dim);
+    return {slower * ms(""), slower * ms("_worker"), slower * ms("_shard")};
+  }
+
+  // What the message of a list's sums, or of their gradients, takes longer between hosts.
+  Exchange LongerOfBags(const std::string& stem, const ShardTraffic& shard) {
+    const double dim = shard.bag_lookup_floats / shard.bag_lookups;
+    const double slower = TcpFactor(stem, shard.bags, dim) - 1;
+    if (slower <= 0) return {};
+    const auto ms = [&](const char* part) { return kernels_.Ms(stem + part, {shard.bags, dim}); };
     return {slower * ms(""), slower * ms("_worker"), slower * ms("_shard")};
   }
 
@@ -123,7 +136,10 @@ class Exchanges {
     if (shard.sent_rows > 0) {
       sum += RowsOf("pull", shard.sent_rows, shard.row_floats, workload_.step.row_precision.pull);
     }
-    if (shard.bag_lookups > 0) sum += bags_.Pull(shard);
+    if (shard.bag_lookups > 0) {
+      sum += bags_.Pull(shard);
+      sum += LongerOfBags("pull", shard);
+    }
     return sum;
   }
 
@@ -133,7 +149,10 @@ class Exchanges {
       sum += RowsOf("push", shard.pushed_sent_rows, shard.pushed_row_floats,
                     workload_.step.row_precision.push);
     }
-    if (shard.bag_lookups > 0) sum += bags_.Push(shard);
+    if (shard.bag_lookups > 0) {
+      sum += bags_.Push(shard);
+      sum += LongerOfBags("push", shard);
+    }
     return sum;
   }
 
@@ -271,11 +290,14 @@ class Exchanges {
     const auto shards = static_cast<double>(traffic_.shards.size());
     if (entries <= 0 || !kernels_.machine().HasKernel("pull_tables")) return;
     const double tables = std::max(1.0, entries / shards);
-    for (const char* const kernel : {"pull_tables", "push_tables"}) {
-      const double more = kernels_.Ms(kernel, {tables, shards}) - kernels_.Ms(kernel, {1.0, 1.0});
-      double& wall = kernel == std::string("pull_tables") ? result_.pull : result_.push;
-      wall += std::max(0.0, more);
-      result_.calls += kernels_.Ms(kernel, {tables, shards});
+    for (const std::string stem : {"pull", "push"}) {
+      const double slower = TcpFactor(stem, 1, 4);  // as the kernel's messages
+      const auto ms = [&](double of_tables, double of_shards) {
+        return slower * kernels_.Ms(stem + "_tables", {of_tables, of_shards});
+      };
+      double& wall = stem == "pull" ? result_.pull : result_.push;
+      wall += std::max(0.0, ms(tables, shards) - ms(1, 1));
+      result_.calls += ms(tables, shards);
     }
   }
 
