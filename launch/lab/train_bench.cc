@@ -78,14 +78,20 @@ class ShapeRuns {
     return TrainInChild({.flags = std::move(flags), .deadline_ms = 600'000, .ranks = ranks});
   }
 
-  // CPU time is that of a run less that of one of kStartSteps, over the steps between.
+  // CPU time is that of a run less that of one of kStartSteps (of two, the one that took less: the
+  // first may find nothing in the page cache), over the steps between.
   Result<StepTime> Train(const TrainedCase& what, int ranks = 0,
                          const std::vector<std::string>& flags = {}) {
     const std::string key = fmt::format("{} {}", what.name, ranks);
     if (!start_seconds_.contains(key)) {
-      const double before = CpuSecondsOf(RUSAGE_CHILDREN);
-      RETURN_IF_ERROR(Report(what, kStartSteps, ranks, flags).status());
-      start_seconds_[key] = CpuSecondsOf(RUSAGE_CHILDREN) - before;
+      const auto start = [&]() -> Result<double> {
+        const double before = CpuSecondsOf(RUSAGE_CHILDREN);
+        RETURN_IF_ERROR(Report(what, kStartSteps, ranks, flags).status());
+        return CpuSecondsOf(RUSAGE_CHILDREN) - before;
+      };
+      ASSIGN_OR_RETURN(const double first, start());
+      ASSIGN_OR_RETURN(const double second, start());
+      start_seconds_[key] = std::min(first, second);
     }
     const double before = CpuSecondsOf(RUSAGE_CHILDREN);
     ASSIGN_OR_RETURN(const nlohmann::json report, Report(what, what.steps, ranks, flags));
