@@ -75,7 +75,9 @@ double Slowdown::*KindOf(const std::string& figure) {
   for (const auto& [name, kernel] : MeasuredKernels()) {
     if (std::ranges::count(kernel.figures, figure) == 0) continue;
     if (kernel.group == PhaseGroup::kDense) return &Slowdown::products;
-    if (kernel.group == PhaseGroup::kExchange) return &Slowdown::messages;
+    if (kernel.group == PhaseGroup::kExchange || kernel.group == PhaseGroup::kAllreduce) {
+      return &Slowdown::messages;
+    }
   }
   return &Slowdown::memory;
 }
@@ -105,7 +107,8 @@ Result<Machine> SlowedDown(const Machine& machine, const Slowdown& slowdown) {
   Machine slowed = machine;
   for (auto& [name, table] : slowed.kernels) {
     std::vector<double> ns = table.ns();
-    for (double& time : ns) time *= slowdown.*KindOf(name);
+    const double slower = slowdown.*KindOf(name);
+    for (double& time : ns) time *= slower;
     ASSIGN_OR_RETURN(table, KernelTable::Make(table.axes(), std::move(ns), table.spread()));
   }
   return slowed;

@@ -117,7 +117,7 @@ REGISTER_MEMBER(AddBench({.name = "calibrate",
                           .run = &RunCalibrate}) &&
                 AddBench({.name = "kernels",
                           .what = "tables of kernels, judged at their own and at other sizes",
-                          .time = "3 minutes",
+                          .time = "5 minutes",
                           .flags = {kOnlyFlag},
                           .run = &RunKernels}));
 

@@ -114,7 +114,7 @@ REGISTER_MEMBER(AddMeasuredKernels([]() -> std::vector<KernelDeclaration> {
   for (const size_t floats : kHeldOut) held_out.push_back({2, static_cast<double>(floats)});
   return {
       {.name = "allreduce",
-       .group = PhaseGroup::kExchange,
+       .group = PhaseGroup::kAllreduce,
        .grid = {{"workers", {2, 3}}, {"floats", {std::begin(kSizes), std::end(kSizes)}}},
        .held_out = held_out,
        .judged_as = {"allreduce"},

@@ -48,6 +48,7 @@ REGISTER_MEMBER(AddMeasuredKernels([] {
   for (const std::string& source : Datasets().Names()) {
     if (!DeclarationOfDataset(source).is_generated) continue;
     kernels.push_back({.name = "data_" + source,
+                       .group = PhaseGroup::kReading,
                        .grid = {{"samples", {1, 64, 1024, 4096}}, {"ids", {1, 8, 26, 260}}},
                        .make = Makes<Data>(source)});
   }

@@ -197,6 +197,7 @@ REGISTER_MEMBER(AddMeasuredKernels([] {
   for (const std::string& name : Interactions().Names()) kernels.push_back(InteractionNamed(name));
   for (const std::string& name : DenseOptimizers().Names()) {
     kernels.push_back({.name = "dense_update_" + name,
+                       .group = PhaseGroup::kUpdate,
                        .grid = {{"floats", {100, 3000, 30'000, 300'000, 1'000'000, 4'000'000}}},
                        .held_out = {{10'000}, {100'000}, {600'000}},
                        .judged_as = {"update"},

@@ -6,7 +6,7 @@
 //   bags_push, bags_push_worker, bags_push_shard, bags_update
 //       (bags, bag_length, dim, new_share)
 //       one table whose bags one shard pools; applying its gradients by sgd; new_share: distinct
-//       rows / lookups of a batch
+//       rows / lookups of a batch, as near as a batch of few lookups comes to it
 // Shards have a thread and a socket each, as PS nodes have.
 #include <algorithm>
 #include <cmath>
