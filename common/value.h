@@ -1,5 +1,6 @@
 // Value<T>: a value as a person writes it: which texts mean one, what to say of others, and how it
-// is printed. Settings, options of tables and kinds, and keys of the YAML file are made of these.
+// is printed. Settings, options of tables and kinds, keys of the YAML file and flags of verbs
+// (ReadFlag) are made of these.
 //
 //   WholeValue<uint32_t>(1, 9).read("12")   ->  kUsage "expected a whole number from 1 to 9"
 //

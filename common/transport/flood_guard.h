@@ -5,11 +5,11 @@
 // came by each TCP connection (those of Unix sockets it counts itself), and estimates the memory
 // that those take which no listener has taken: small messages take a multiple of their bytes, as
 // those of the same connection did that were taken last, and libzmq keeps a buffer for what one
-// read brought, however little, while a message of it is there. While that
-// exceeds the limit less all other memory of the process, connections of which more than a little
-// is unread get nothing to read; the others, newcomers among them, go on. If a second passes and
-// nothing was taken, because messages are incomplete, the guard hangs up, first on the connection
-// with the most unread. What that sent is thrown away, and free memory is given back.
+// read brought, however little, while a message of it is there. While that exceeds the limit less
+// all other memory of the process, connections of which more than a little is unread get nothing to
+// read; the others, newcomers among them, go on. If a second passes and nothing was taken, because
+// messages are incomplete, the guard hangs up, first on the connection with the most unread. What
+// that sent is thrown away, and free memory is given back.
 //
 // It counts what came, so it sees messages that never end, too; but not in how many frames, of
 // which each takes 64 bytes.

@@ -77,8 +77,8 @@ class ModelRows final : public RowSource {
 
   uint32_t bits() const { return bits_; }                           // of a number
   uint64_t bytes() const { return memory_bytes_ + mapped_bytes_; }  // of tables in memory or mapped
-  // "26 tables in memory (2.2 GB)", "26 tables in memory in 8 bits (0.6 GB), pooled by AVX-512",
-  // "3 tables in memory (1.0 MB), 1 read from disk as needed"
+  // "26 tables in memory (2.05 GiB)", "26 tables in memory in 8 bits (572 MiB), pooled by AVX-512",
+  // "3 tables in memory (977 KiB), 1 read from disk as needed"
   std::string Describe() const;
 
  private:

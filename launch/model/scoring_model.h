@@ -50,7 +50,7 @@ class ScoringModel {
 
   ModelRows& rows() const { return *rows_; }
   const Manifest& manifest() const { return saved_.manifest(); }
-  // "the model in DIR after 1200 steps: 26 tables in memory (2.2 GB), model digest <hex>"
+  // "the model in DIR after 1200 steps: 26 tables in memory (2.05 GiB), model digest <hex>"
   std::string Describe() const;
 
  private:
