@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -71,39 +70,114 @@ class LineCounter {
   size_t* line_;
 };
 
-// Follows the parser through a text.
-struct Follower {
-  std::map<std::string, std::vector<size_t>>* lines;
-  size_t line = 1;
-  std::vector<std::set<std::string>> keys = {};  // of the objects around, by depth
-  std::vector<std::string> last_key = {};        // of each depth
-  std::string wrong = {};                        // the first mistake
+// Builds the value that a text holds. The library does so, too, but where it calls back it looks
+// through all elements of a list whenever one of them ends: a list of n objects takes n^2.
+class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  nlohmann::json& value() { return value_; }
+  bool is_too_deep() const { return is_too_deep_; }
+  size_t wrong_byte() const { return wrong_byte_; }  // from 1: of what is no JSON
 
-  bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    if (depth > kMaxJsonDepth) {
-      if (wrong.empty()) wrong = fmt::format("line {}: {}", line, kTooDeep);
-      return false;  // Not kept.
+  bool null() override { return Add(nullptr); }
+  bool boolean(bool value) override { return Add(value); }
+  bool number_integer(int64_t value) override { return Add(value); }
+  bool number_unsigned(uint64_t value) override { return Add(value); }
+  bool number_float(double value, const std::string& /*text*/) override { return Add(value); }
+  bool string(std::string& value) override { return Add(std::move(value)); }
+  bool binary(binary_t& value) override { return Add(std::move(value)); }
+  bool start_object(size_t /*members*/) override { return Open(nlohmann::json::object()); }
+  bool start_array(size_t /*elements*/) override { return Open(nlohmann::json::array()); }
+  bool key(std::string& key) override {
+    member_ = &(*open_.back())[key];
+    return CheckDepth();
+  }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool parse_error(size_t byte, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*why*/) override {
+    wrong_byte_ = byte;
+    return false;
+  }
+
+ protected:
+  size_t depth() const { return open_.size(); }  // lists and objects around what comes next
+
+ private:
+  bool CheckDepth() {
+    is_too_deep_ = is_too_deep_ || open_.size() > kMaxJsonDepth;
+    return !is_too_deep_;
+  }
+  nlohmann::json* Place(nlohmann::json value) {
+    nlohmann::json* place = open_.empty() ? &value_ : member_;
+    if (!open_.empty() && open_.back()->is_array()) {
+      place = &open_.back()->emplace_back(nullptr);
     }
-    const auto d = static_cast<size_t>(depth);
-    if (keys.size() < d + 2) {
-      keys.resize(d + 2);
-      last_key.resize(d + 2);
-    }
-    if (event == Event::object_start) {
-      keys[d + 1].clear();
-      // In a list, whose key is a level up.
-      if (d >= 2 && last_key[d].empty()) (*lines)[last_key[d - 1]].push_back(line);
-    } else if (event == Event::array_start) {
-      last_key[d + 1].clear();
-    } else if (event == Event::key) {
-      last_key[d] = parsed.get<std::string>();
-      if (!keys[d].insert(last_key[d]).second && wrong.empty()) {
-        wrong = fmt::format("line {}: the key \"{}\" is there twice", line, last_key[d]);
-      }
-    }
+    *place = std::move(value);
+    return place;
+  }
+  bool Add(nlohmann::json value) {
+    Place(std::move(value));
+    return CheckDepth();
+  }
+  bool Open(nlohmann::json empty) {
+    if (!CheckDepth()) return false;
+    open_.push_back(Place(std::move(empty)));
     return true;
   }
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  nlohmann::json value_;
+  std::vector<nlohmann::json*> open_;  // the lists and objects around, the outermost first
+  nlohmann::json* member_ = nullptr;   // of the innermost object: what the last key names
+  bool is_too_deep_ = false;
+  size_t wrong_byte_ = 0;
+};
+
+// Finds the lines of objects, and keys that are there twice.
+class LinedBuilder final : public JsonBuilder {
+ public:
+  explicit LinedBuilder(std::map<std::string, std::vector<size_t>>* lines) : lines_(*lines) {}
+
+  size_t* line() { return &line_; }
+  const std::string& wrong() const { return wrong_; }  // the first mistake
+
+  bool start_object(size_t members) override {
+    const size_t d = depth();
+    Grow(d);
+    keys_[d + 1].clear();
+    // In a list, whose key is a level up.
+    if (d >= 2 && last_key_[d].empty()) lines_[last_key_[d - 1]].push_back(line_);
+    return JsonBuilder::start_object(members);
+  }
+  bool start_array(size_t elements) override {
+    Grow(depth());
+    last_key_[depth() + 1].clear();
+    return JsonBuilder::start_array(elements);
+  }
+  bool key(std::string& key) override {
+    const size_t d = depth();
+    last_key_[d] = key;
+    if (!keys_[d].insert(key).second && wrong_.empty()) {
+      wrong_ = fmt::format("line {}: the key \"{}\" is there twice", line_, key);
+    }
+    return JsonBuilder::key(key);
+  }
+
+ private:
+  void Grow(size_t depth) {
+    if (keys_.size() >= depth + 2) return;
+    keys_.resize(depth + 2);
+    last_key_.resize(depth + 2);
+  }
+
+  std::map<std::string, std::vector<size_t>>& lines_;
+  size_t line_ = 1;
+  std::vector<std::set<std::string>> keys_;  // of the objects around, by depth
+  std::vector<std::string> last_key_;        // of each depth
+  std::string wrong_;
 };
 
 constexpr size_t kMaxShown = 40;
@@ -175,15 +249,11 @@ Result<uint64_t> ReadFormatNumber(const nlohmann::json& value, std::string_view 
 }
 
 Result<nlohmann::json> ParseJson(std::string_view text) {
-  bool is_too_deep = false;
-  const auto keep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth > kMaxJsonDepth) is_too_deep = true;
-    return !is_too_deep;
-  };
-  nlohmann::json json = nlohmann::json::parse(text, keep, /*allow_exceptions=*/false);
-  if (is_too_deep) return CorruptionError("{}", kTooDeep);
-  if (json.is_discarded()) return CorruptionError("is no JSON");
-  return json;
+  JsonBuilder built;
+  const bool is_json = nlohmann::json::sax_parse(text, &built);
+  if (built.is_too_deep()) return CorruptionError("{}", kTooDeep);
+  if (!is_json) return CorruptionError("is no JSON");
+  return std::move(built.value());
 }
 
 std::string JsonText::Describe(std::string_view what, const std::string& key, size_t index) const {
@@ -196,18 +266,18 @@ std::string JsonText::Describe(std::string_view what, const std::string& key, si
 
 Result<JsonText> ReadJsonText(const std::string& text) {
   JsonText read;
-  Follower follower{.lines = &read.lines};
+  LinedBuilder built(&read.lines);
   size_t unused = 0;
-  const LineCounter begin(text.data(), &follower.line), end(text.data() + text.size(), &unused);
-  try {
-    // The parser copies what it is called back with.
-    read.value = nlohmann::json::parse(begin, end, std::ref(follower));
-  } catch (const nlohmann::json::parse_error& error) {
-    const size_t passed = std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1);
+  const LineCounter begin(text.data(), built.line()), end(text.data() + text.size(), &unused);
+  const bool is_json = nlohmann::json::sax_parse(begin, end, &built);
+  if (built.is_too_deep()) return UsageError("line {}: {}", *built.line(), kTooDeep);
+  if (!is_json) {
+    const size_t passed = std::min(text.size(), std::max<size_t>(built.wrong_byte(), 1) - 1);
     const auto at = text.begin() + static_cast<std::ptrdiff_t>(passed);
     return UsageError("line {}: is no JSON", 1 + std::count(text.begin(), at, '\n'));
   }
-  if (!follower.wrong.empty()) return UsageError("{}", follower.wrong);
+  if (!built.wrong().empty()) return UsageError("{}", built.wrong());
+  read.value = std::move(built.value());
   return read;
 }
 

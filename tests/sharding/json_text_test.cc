@@ -42,6 +42,25 @@ TEST(JsonText, WhatIsNoJsonIsSaidSo) {
   }
 }
 
+TEST(JsonText, ANumberBeyondAllNumbersIsNoJson) {
+  const std::string text = "{\"a\": [1,\n1e999]}";
+  EXPECT_EQ(ParseJson(text).status().message(), "is no JSON");
+  EXPECT_EQ(ReadJsonText(text).status().message(), "line 2: is no JSON");
+}
+
+TEST(JsonText, ValuesOfAllTypesAreRead) {
+  const std::string text =
+      R"({"n": null, "b": true, "i": -7, "u": 18446744073709551615, "f": 0.5, "s": "x",)"
+      "\n"
+      R"( "l": [1, [], {"o": {}}, "y"], "i": 8})";
+  const nlohmann::json value = ParseJson(text).value();
+  EXPECT_EQ(value, nlohmann::json::parse(text));
+  EXPECT_TRUE(value.at("u").is_number_unsigned());
+  EXPECT_TRUE(value.at("f").is_number_float());
+  EXPECT_EQ(value.at("i"), 8);  // the last of two
+  EXPECT_EQ(ReadJsonText(text).status().message(), "line 2: the key \"i\" is there twice");
+}
+
 TEST(JsonText, ValuesAreShownShort) {
   EXPECT_EQ(ShownJson(nlohmann::json::parse("[1,\"a\"]")), "[1,\"a\"]");
   const std::string shown = ShownJson(nlohmann::json(std::string(1 << 20, 'x')));
