@@ -70,76 +70,53 @@ class LineCounter {
   size_t* line_;
 };
 
-// Builds the value that a text holds. The library does so, too, but where it calls back it looks
-// through all elements of a list whenever one of them ends: a list of n objects takes n^2.
-class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
+// Whether a text is JSON, and not nested too deep. It builds no value: where the library does so
+// and calls back, it looks through all elements of a list whenever one of them ends, so that a list
+// of n objects takes n^2.
+class JsonChecker : public nlohmann::json_sax<nlohmann::json> {
  public:
-  nlohmann::json& value() { return value_; }
-  bool is_too_deep() const { return is_too_deep_; }
+  bool is_too_deep() const { return depth_ > kMaxJsonDepth; }
   size_t wrong_byte() const { return wrong_byte_; }  // from 1: of what is no JSON
 
-  bool null() override { return Add(nullptr); }
-  bool boolean(bool value) override { return Add(value); }
-  bool number_integer(int64_t value) override { return Add(value); }
-  bool number_unsigned(uint64_t value) override { return Add(value); }
-  bool number_float(double value, const std::string& /*text*/) override { return Add(value); }
-  bool string(std::string& value) override { return Add(std::move(value)); }
-  bool binary(binary_t& value) override { return Add(std::move(value)); }
-  bool start_object(size_t /*members*/) override { return Open(nlohmann::json::object()); }
-  bool start_array(size_t /*elements*/) override { return Open(nlohmann::json::array()); }
-  bool key(std::string& key) override {
-    member_ = &(*open_.back())[key];
-    return CheckDepth();
-  }
+  bool null() override { return !is_too_deep(); }
+  bool boolean(bool) override { return !is_too_deep(); }
+  bool number_integer(int64_t) override { return !is_too_deep(); }
+  bool number_unsigned(uint64_t) override { return !is_too_deep(); }
+  bool number_float(double, const std::string&) override { return !is_too_deep(); }
+  bool string(std::string&) override { return !is_too_deep(); }
+  bool binary(binary_t&) override { return !is_too_deep(); }
+  bool start_object(size_t) override { return Open(); }
+  bool start_array(size_t) override { return Open(); }
+  bool key(std::string&) override { return !is_too_deep(); }
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
-  bool parse_error(size_t byte, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*why*/) override {
+  bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception&) override {
     wrong_byte_ = byte;
     return false;
   }
 
  protected:
-  size_t depth() const { return open_.size(); }  // lists and objects around what comes next
+  size_t depth() const { return depth_; }
 
  private:
-  bool CheckDepth() {
-    is_too_deep_ = is_too_deep_ || open_.size() > kMaxJsonDepth;
-    return !is_too_deep_;
-  }
-  nlohmann::json* Place(nlohmann::json value) {
-    nlohmann::json* place = open_.empty() ? &value_ : member_;
-    if (!open_.empty() && open_.back()->is_array()) {
-      place = &open_.back()->emplace_back(nullptr);
-    }
-    *place = std::move(value);
-    return place;
-  }
-  bool Add(nlohmann::json value) {
-    Place(std::move(value));
-    return CheckDepth();
-  }
-  bool Open(nlohmann::json empty) {
-    if (!CheckDepth()) return false;
-    open_.push_back(Place(std::move(empty)));
+  bool Open() {
+    if (is_too_deep()) return false;
+    ++depth_;
     return true;
   }
   bool Close() {
-    open_.pop_back();
+    --depth_;
     return true;
   }
 
-  nlohmann::json value_;
-  std::vector<nlohmann::json*> open_;  // the lists and objects around, the outermost first
-  nlohmann::json* member_ = nullptr;   // of the innermost object: what the last key names
-  bool is_too_deep_ = false;
+  size_t depth_ = 0;  // lists and objects around what comes next
   size_t wrong_byte_ = 0;
 };
 
 // Finds the lines of objects, and keys that are there twice.
-class LinedBuilder final : public JsonBuilder {
+class LinedChecker final : public JsonChecker {
  public:
-  explicit LinedBuilder(std::map<std::string, std::vector<size_t>>* lines) : lines_(*lines) {}
+  explicit LinedChecker(std::map<std::string, std::vector<size_t>>* lines) : lines_(*lines) {}
 
   size_t* line() { return &line_; }
   const std::string& wrong() const { return wrong_; }  // the first mistake
@@ -150,12 +127,12 @@ class LinedBuilder final : public JsonBuilder {
     keys_[d + 1].clear();
     // In a list, whose key is a level up.
     if (d >= 2 && last_key_[d].empty()) lines_[last_key_[d - 1]].push_back(line_);
-    return JsonBuilder::start_object(members);
+    return JsonChecker::start_object(members);
   }
   bool start_array(size_t elements) override {
     Grow(depth());
     last_key_[depth() + 1].clear();
-    return JsonBuilder::start_array(elements);
+    return JsonChecker::start_array(elements);
   }
   bool key(std::string& key) override {
     const size_t d = depth();
@@ -163,7 +140,7 @@ class LinedBuilder final : public JsonBuilder {
     if (!keys_[d].insert(key).second && wrong_.empty()) {
       wrong_ = fmt::format("line {}: the key \"{}\" is there twice", line_, key);
     }
-    return JsonBuilder::key(key);
+    return JsonChecker::key(key);
   }
 
  private:
@@ -249,11 +226,11 @@ Result<uint64_t> ReadFormatNumber(const nlohmann::json& value, std::string_view 
 }
 
 Result<nlohmann::json> ParseJson(std::string_view text) {
-  JsonBuilder built;
-  const bool is_json = nlohmann::json::sax_parse(text, &built);
-  if (built.is_too_deep()) return CorruptionError("{}", kTooDeep);
+  JsonChecker checked;
+  const bool is_json = nlohmann::json::sax_parse(text, &checked);
+  if (checked.is_too_deep()) return CorruptionError("{}", kTooDeep);
   if (!is_json) return CorruptionError("is no JSON");
-  return std::move(built.value());
+  return nlohmann::json::parse(text);
 }
 
 std::string JsonText::Describe(std::string_view what, const std::string& key, size_t index) const {
@@ -266,18 +243,18 @@ std::string JsonText::Describe(std::string_view what, const std::string& key, si
 
 Result<JsonText> ReadJsonText(const std::string& text) {
   JsonText read;
-  LinedBuilder built(&read.lines);
+  LinedChecker checked(&read.lines);
   size_t unused = 0;
-  const LineCounter begin(text.data(), built.line()), end(text.data() + text.size(), &unused);
-  const bool is_json = nlohmann::json::sax_parse(begin, end, &built);
-  if (built.is_too_deep()) return UsageError("line {}: {}", *built.line(), kTooDeep);
+  const LineCounter begin(text.data(), checked.line()), end(text.data() + text.size(), &unused);
+  const bool is_json = nlohmann::json::sax_parse(begin, end, &checked);
+  if (checked.is_too_deep()) return UsageError("line {}: {}", *checked.line(), kTooDeep);
   if (!is_json) {
-    const size_t passed = std::min(text.size(), std::max<size_t>(built.wrong_byte(), 1) - 1);
+    const size_t passed = std::min(text.size(), std::max<size_t>(checked.wrong_byte(), 1) - 1);
     const auto at = text.begin() + static_cast<std::ptrdiff_t>(passed);
     return UsageError("line {}: is no JSON", 1 + std::count(text.begin(), at, '\n'));
   }
-  if (!built.wrong().empty()) return UsageError("{}", built.wrong());
-  read.value = std::move(built.value());
+  if (!checked.wrong().empty()) return UsageError("{}", checked.wrong());
+  read.value = nlohmann::json::parse(text);
   return read;
 }
 
