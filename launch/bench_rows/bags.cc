@@ -2,7 +2,7 @@
 // from a table in the cache (512 kB) or in memory (1 GB), are pooled by bags of k, or gathered. The
 // outputs, 64 kB a call, stay in the cache. Figures are named place/kernel_k_dim/yardstick; all are
 // bytes of rows read a second. Yardsticks:
-//   copy    this many bytes of the table, one after the other, copied by memcpy
+//   copy    as many bytes of the table, one after the other, copied by memcpy
 //   gather  the same rows copied, each to the place of its bag, later rows prefetched
 //   loop    a loop over bags in CSR form that serves every k alike, 64 columns at once (16 of 16)
 //   sum     of max: the sum of the same bags

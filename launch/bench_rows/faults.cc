@@ -2,7 +2,7 @@
 // misbehaves, beside pulls while that one is away. A ratio is the time without over the time with.
 //   ids_beyond   asks for rows beyond the table, and is refused
 //   wrong_width  asks for columns at which no slice begins, and is refused
-//   over_limit   asks for this many rows that no message can bring them, and is refused
+//   over_limit   asks for more rows than a message can bring, and is refused
 //   flood        asks for 2,000 rows again and again, 64 requests at a time
 //   deaf         the same, and never takes an answer
 // The second worker runs on a thread of this process and takes CPU time as well.

@@ -57,7 +57,7 @@ struct ExchangeNs {
 
 struct LocalShardsOptions {
   bool pools = false;     // shards pool all bags
-  bool over_tcp = false;  // or else over Unix sockets
+  bool over_tcp = false;  // loopback TCP; if false, Unix sockets
 };
 
 class LocalShards {

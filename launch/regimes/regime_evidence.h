@@ -98,9 +98,8 @@ inline constexpr double kCallShare = 0.50;      // of what a step of one sample 
 inline constexpr double kLinearFit = 0.95;      // R^2 of a line through the times, at least
 inline constexpr double kFlatGrowth = 0.15;     // of the time, when MLPs are twice as wide
 inline constexpr double kShareTolerance = 0.1;  // medians of shares need not sum to 1
-inline constexpr double kSameStep =
-    2.0;  // largest ratio of a sweep's step to that of the config, either way
-inline constexpr double kLookupRatio = 3.0;  // DRAM to cache, 256 floats on both sides, at least
+inline constexpr double kSameStep = 2.0;        // largest ratio of two steps' times, either way
+inline constexpr double kLookupRatio = 3.0;     // DRAM to cache, 256 floats on both sides, at least
 
 struct RegimeClass {
   Regime regime = Regime::kMixed;

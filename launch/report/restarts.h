@@ -4,8 +4,8 @@
 //   ROWHOUSE_RESTARTS       to all ranks: the failures so far,
 //                           [{"why": "...", "reached_step": 812, "stopped_at": 1764000000.5,
 //                             "from_step": 800, "began_at": 1764000004.1}, ...]; times are seconds
-//                           since 1970. from_step and began_at of
-//                           the last one are null: the run itself knows them
+//                           since 1970. from_step and began_at of the last one are null: the run
+//                           itself knows them
 //   <model_dir>/steps_done  from the first worker: "800 1764000004.100 00000812", the step that the
 //                           run began from, when, and its last step. The file's time of change is
 //                           that step's
